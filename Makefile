@@ -1,0 +1,54 @@
+# Everything runs in .venv, which `make setup` makes; the targets that need it do so themselves.
+# PYTHON=... chooses another interpreter, WORKERS=... another number of test processes.
+
+PYTHON ?= $(firstword $(shell command -v python3.11) $(shell command -v python3) python3)
+WORKERS ?= 2
+BIN := .venv/bin
+READY := .venv/.ready
+KERNELS := .venv/.kernels
+KERNEL_SOURCES := setup.py $(wildcard src/stratalog/records/*.pyx src/stratalog/records/*.pxi \
+	src/stratalog/records/*.pxd src/stratalog/records/*.h)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check docs deep bench interop clean
+
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(KERNELS) ## Make .venv with all that any target needs, and compile the kernels
+
+# Nothing to do takes no time: pip runs again only when what it installs has changed.
+$(READY): pyproject.toml setup.py constraints.txt tools/setup
+	@PYTHON="$(PYTHON)" tools/setup
+	@touch $@
+
+$(KERNELS): $(KERNEL_SOURCES) tools/build-kernels | $(READY)
+	@PYTHON="$(CURDIR)/$(BIN)/python" tools/setup --kernels $(KERNEL_SOURCES)
+	@touch $@
+
+test: setup ## Run the tests (not the long ones, not those that need Apache Kafka)
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+check: setup ## Lint, formatting, types, direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: setup ## Write the pages that are made from the code
+	$(BIN)/python -m stratalog.config.reference docs/reference/config.md
+
+deep: setup ## Run the long tests, then fuzz the kernels under AddressSanitizer
+	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -n $(WORKERS) -m "deep or not interop"
+	tools/fuzz-asan --seconds 300
+
+bench: setup ## Measure
+	$(BIN)/python -m benchmarks
+
+interop: setup ## Run against Apache Kafka itself (needs Java 17 and Maven)
+	$(BIN)/python -m pytest -m interop tests/interop
+
+clean: ## Remove all that was made
+	rm -rf .venv build dist .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \
+		src/*.egg-info src/stratalog/records/_kernels*.so src/stratalog/records/_kernels.c .interop
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

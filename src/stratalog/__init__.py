@@ -1,0 +1,1 @@
+"""Kafka's log, in Python, open to Spark."""

@@ -1,0 +1,28 @@
+"""The settings that are stratalog's own, which Apache Kafka does not know. There are no others.
+
+They are broker settings like the rest and sit in the same file; Kafka ignores them there.
+"""
+
+from dataclasses import dataclass
+
+from stratalog.config.settings import Kind, setting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnSettings:
+    """What BrokerConfig has beyond Kafka's settings."""
+
+    log_flush_on_ack: bool = setting(
+        True,
+        ours=True,
+        doc="Acknowledge and show to consumers only what has been flushed to disk. With false, "
+        "replicas and the page cache are all that an acknowledgement stands for, as in Kafka.",
+    )
+    log_dir_reserve_bytes: int = setting(
+        256 << 20,
+        kind=Kind.LONG,
+        at_least=0,
+        ours=True,
+        doc="Appends to a log directory are refused while its file system has less than this "
+        "free, so that checkpoints, deletes and metadata still find room on a full disk.",
+    )

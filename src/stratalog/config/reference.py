@@ -1,0 +1,106 @@
+"""docs/reference/config.md, made from the fields themselves: ``make docs`` writes it.
+
+``python -m stratalog.config.reference FILE`` writes the page, without FILE to standard output.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from stratalog.config.broker import BrokerConfig
+from stratalog.config.own import OwnSettings
+from stratalog.config.settings import LONG_MAX, Setting, settings_of
+from stratalog.config.topic import TopicConfig
+
+_OPENING = """\
+# Settings
+
+Names, types, defaults and valid values are those of Apache Kafka 4.3.1, except where the last
+section says otherwise. A value outside its rule, or a name that does not exist, is refused with
+the name, the value and the rule.
+
+This page is made from the code by `make docs`.
+"""
+
+_TOPIC = """
+## Topic settings
+
+What a topic sets itself wins over the broker's setting, and that over the default. Where several
+broker settings are named, the first that is set counts; minutes and hours are converted.
+"""
+
+_BROKER = """
+## Broker settings
+
+Kafka's other broker settings (listeners, security, quotas, groups, tiered storage and so on) are
+accepted in a `server.properties` and do nothing. Names that Kafka itself does not know are
+refused.
+"""
+
+_OWN = """
+## stratalog's own broker settings
+
+Apache Kafka does not know these, and ignores them.
+"""
+
+_DIFFERENCES = """
+## Differences from Apache Kafka
+
+- A broker setting that does not exist is refused; Kafka starts without it.
+- `internal.segment.bytes` has a lower bound of 14; Kafka takes any number.
+- `remote.storage.enable=true` is refused: there is no tiered storage.
+- NaN is refused where a number is expected.
+- `log.cleaner.threads=0` is refused with a reason; Kafka's start fails on a division by zero.
+- Two spellings of one directory in `log.dirs` are refused when the settings are read.
+"""
+
+
+def render() -> str:
+    """The whole page."""
+    topic = settings_of(TopicConfig).values()
+    broker = [each for each in settings_of(BrokerConfig).values() if not each.ours]
+    own = settings_of(OwnSettings).values()
+    parts = [
+        _OPENING,
+        _TOPIC,
+        *_table(topic, with_synonyms=True),
+        _BROKER,
+        *_table(broker, with_synonyms=False),
+        _OWN,
+        *_table(own, with_synonyms=False),
+        _DIFFERENCES,
+    ]
+    return "".join(parts)
+
+
+def _table(settings: Iterable[Setting], *, with_synonyms: bool) -> Iterator[str]:
+    heads = ["setting", "type", "default", "valid", "meaning"]
+    if with_synonyms:
+        heads.insert(4, "broker's setting")
+    yield f"\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n"
+    for each in sorted(settings, key=lambda each: each.name):
+        cells = [f"`{each.name}`", each.kind.value, _default(each), each.rule, each.doc]
+        if with_synonyms:
+            cells.insert(4, ", ".join(f"`{name}`" for name in each.synonyms) or "none")
+        if each.internal:
+            cells[0] += " (internal)"
+        yield f"| {' | '.join(cells)} |\n"
+
+
+def _default(each: Setting) -> str:
+    if each.default is None:
+        return "not set"
+    if each.default == LONG_MAX:
+        return "2^63-1"
+    return each.text(each.default) or "empty"
+
+
+def main(arguments: list[str]) -> None:
+    if arguments:
+        Path(arguments[0]).write_text(render(), encoding="utf-8")
+    else:
+        sys.stdout.write(render())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

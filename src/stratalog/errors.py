@@ -1,0 +1,315 @@
+"""Every exception that stratalog raises on purpose, grouped by the layer that raises it.
+
+Each carries its values as arguments, so that it survives pickling between processes, and builds
+its own sentence from them. No wire error code appears here: the broker maps types to codes.
+"""
+
+
+class StratalogError(Exception):
+    """Anything stratalog reports to a person or a client."""
+
+
+# --- configuration ---------------------------------------------------------------------------
+
+
+class ConfigError(StratalogError):
+    """A setting that does not exist, or a value outside what it allows."""
+
+    def __init__(self, name: str, value: object, rule: str) -> None:
+        super().__init__(name, value, rule)
+        self.name = name
+        self.value = value
+        self.rule = rule
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value}: {self.rule}"
+
+
+# --- records ---------------------------------------------------------------------------------
+
+
+class RecordError(StratalogError):
+    """Bytes that are not the batches or records they should be."""
+
+
+class CorruptBatchError(RecordError):
+    """A batch whose size, CRC or contents contradict themselves."""
+
+    def __init__(self, reason: str, *, position: int = -1, base_offset: int = -1) -> None:
+        super().__init__(reason, position, base_offset)
+        self.reason = reason
+        self.position = position
+        self.base_offset = base_offset
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild_corrupt_batch, (self.reason, self.position, self.base_offset)
+
+    def __str__(self) -> str:
+        where = f" at position {self.position}" if self.position >= 0 else ""
+        which = f" (base offset {self.base_offset})" if self.base_offset >= 0 else ""
+        return f"corrupt batch{where}{which}: {self.reason}"
+
+
+def _rebuild_corrupt_batch(reason: str, position: int, base_offset: int) -> CorruptBatchError:
+    return CorruptBatchError(reason, position=position, base_offset=base_offset)
+
+
+class UnsupportedCompressionError(RecordError):
+    """A codec id that Kafka does not define, or that this message format may not use."""
+
+    def __init__(self, codec_id: int, rule: str) -> None:
+        super().__init__(codec_id, rule)
+        self.codec_id = codec_id
+        self.rule = rule
+
+    def __str__(self) -> str:
+        return f"compression codec {self.codec_id}: {self.rule}"
+
+
+class RecordTooLargeError(RecordError):
+    """A batch, or what it decompresses to, larger than the topic allows."""
+
+    def __init__(self, what: str, size_bytes: int, limit_bytes: int) -> None:
+        super().__init__(what, size_bytes, limit_bytes)
+        self.what = what
+        self.size_bytes = size_bytes
+        self.limit_bytes = limit_bytes
+
+    def __str__(self) -> str:
+        return f"{self.what} is {self.size_bytes} bytes, over the limit of {self.limit_bytes}"
+
+
+class RejectedRecord:
+    """Why one record of a produced batch was refused: its index in the batch, and a sentence."""
+
+    __slots__ = ("index", "reason")
+
+    def __init__(self, index: int, reason: str) -> None:
+        self.index = index
+        self.reason = reason
+
+    def __repr__(self) -> str:
+        return f"RejectedRecord({self.index}, {self.reason!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RejectedRecord) and (self.index, self.reason) == (
+            other.index,
+            other.reason,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.index, self.reason))
+
+
+class InvalidRecordError(RecordError):
+    """A produced batch that breaks a rule of the topic; nothing of it was appended."""
+
+    def __init__(self, reason: str, rejected: tuple[RejectedRecord, ...] = ()) -> None:
+        super().__init__(reason, rejected)
+        self.reason = reason
+        self.rejected = rejected
+
+    def __str__(self) -> str:
+        if not self.rejected:
+            return self.reason
+        first = self.rejected[0]
+        return f"{self.reason}: record {first.index}: {first.reason}"
+
+
+class InvalidTimestampError(InvalidRecordError):
+    """At least one record of a produced batch has a timestamp outside the allowed range."""
+
+
+class UnsupportedForMessageFormatError(RecordError):
+    """A feature (transactions, idempotence) that the batch's message format cannot carry."""
+
+
+# --- storage ---------------------------------------------------------------------------------
+
+
+class StorageError(StratalogError):
+    """A log, segment or directory that cannot do what was asked."""
+
+
+class OffsetOutOfRangeError(StorageError):
+    """A reader asked for an offset the log no longer has, or does not have yet."""
+
+    def __init__(self, offset: int, log_start_offset: int, log_end_offset: int) -> None:
+        super().__init__(offset, log_start_offset, log_end_offset)
+        self.offset = offset
+        self.log_start_offset = log_start_offset
+        self.log_end_offset = log_end_offset
+
+    def __str__(self) -> str:
+        held = f"[{self.log_start_offset}, {self.log_end_offset})"
+        return f"offset {self.offset} is outside the log, which holds {held}"
+
+
+class CorruptSegmentError(StorageError):
+    """Damage inside a segment: where it is, and what is wrong there."""
+
+    def __init__(self, path: str, position: int, offset: int, reason: str) -> None:
+        super().__init__(path, position, offset, reason)
+        self.path = path
+        self.position = position
+        self.offset = offset
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path} is damaged at position {self.position} (offset {self.offset}): "
+            f"{self.reason}"
+        )
+
+
+class CorruptFileError(StorageError):
+    """A checkpoint, snapshot or metadata file that does not follow its format."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+class CorruptIndexError(StorageError):
+    """An index that contradicts itself or the log beside it."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"index {self.path}: {self.reason}"
+
+
+class IndexFullError(StorageError):
+    """An index has no room for another entry; the log rolls before this can happen."""
+
+    def __init__(self, path: str, entries_max: int) -> None:
+        super().__init__(path, entries_max)
+        self.path = path
+        self.entries_max = entries_max
+
+    def __str__(self) -> str:
+        return f"index {self.path} is full with {self.entries_max} entries"
+
+
+class SegmentOffsetOverflowError(StorageError):
+    """An offset too far from its segment's base to fit the four bytes an index has for it."""
+
+    def __init__(self, path: str, base_offset: int, offset: int) -> None:
+        super().__init__(path, base_offset, offset)
+        self.path = path
+        self.base_offset = base_offset
+        self.offset = offset
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: offset {self.offset} is outside "
+            f"[{self.base_offset}, {self.base_offset + 2**31 - 1}], all a segment can index"
+        )
+
+
+class OffsetsOutOfOrderError(StorageError):
+    """Batches to be appended whose offsets do not grow."""
+
+    def __init__(self, offset: int, expected_at_least: int) -> None:
+        super().__init__(offset, expected_at_least)
+        self.offset = offset
+        self.expected_at_least = expected_at_least
+
+    def __str__(self) -> str:
+        return f"offset {self.offset} where at least {self.expected_at_least} is expected"
+
+
+class UnexpectedAppendOffsetError(OffsetsOutOfOrderError):
+    """A follower was handed a batch that begins below its log end."""
+
+
+class RecordBatchTooLargeError(StorageError):
+    """An append that would not fit an empty segment."""
+
+    def __init__(self, size_bytes: int, segment_bytes: int) -> None:
+        super().__init__(size_bytes, segment_bytes)
+        self.size_bytes = size_bytes
+        self.segment_bytes = segment_bytes
+
+    def __str__(self) -> str:
+        return f"an append of {self.size_bytes} bytes exceeds segment.bytes={self.segment_bytes}"
+
+
+class LogClosedError(StorageError):
+    """The log was closed, deleted, or its directory went offline."""
+
+
+class LogDamagedError(StorageError):
+    """Appends are refused while a person has to decide about damage that recovery found."""
+
+
+class DiskError(StorageError):
+    """The operating system refused a file operation; the directory cannot be trusted."""
+
+    def __init__(self, operation: str, path: str, errno: int, reason: str) -> None:
+        super().__init__(operation, path, errno, reason)
+        self.operation = operation
+        self.path = path
+        self.errno = errno
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.operation} {self.path}: {self.reason}"
+
+
+class DiskFullError(DiskError):
+    """No space or quota is left; reads go on, and appends resume when there is room."""
+
+
+class LogDirectoryError(StorageError):
+    """A log directory that cannot be used: not there, locked by another owner, or offline."""
+
+
+class TopicNameError(StorageError):
+    """A topic or directory name that Kafka does not allow."""
+
+    def __init__(self, name: str, rule: str) -> None:
+        super().__init__(name, rule)
+        self.name = name
+        self.rule = rule
+
+    def __str__(self) -> str:
+        return f"{self.name!r}: {self.rule}"
+
+
+class UnknownLogError(StorageError):
+    """No log of that topic and partition is held here."""
+
+
+class LogExistsError(StorageError):
+    """A log of that topic and partition is already held here."""
+
+
+# --- producers -------------------------------------------------------------------------------
+
+
+class ProducerError(StorageError):
+    """A batch that does not continue its producer's sequence, epoch or transaction."""
+
+
+class OutOfOrderSequenceError(ProducerError):
+    """Sequence numbers of a producer with a gap."""
+
+
+class InvalidProducerEpochError(ProducerError):
+    """A producer with an epoch older than the one known."""
+
+
+class InvalidTransactionStateError(ProducerError):
+    """A batch outside the transaction that its producer has open, or has not."""
+
+
+class TransactionCoordinatorFencedError(ProducerError):
+    """A marker from a transaction coordinator that has been replaced."""

@@ -1,0 +1,347 @@
+"""Types of the compiled module (see _kernels.pyx and the .pxi files it includes)."""
+
+from collections.abc import Iterable
+from typing import Any, Protocol, final
+
+from typing_extensions import Buffer
+
+# --- headers (_header.pxi, _record.pxi) ---------------------------------------------------------
+
+@final
+class BatchHeader:
+    """The header of one batch of any format, as a value. Cheap to make: no copy of the bytes.
+
+    A message of magic 0 or 1 is a batch of its own: producer, epoch and sequences are -1, and so
+    is ``max_timestamp_ms`` for magic 0. If it is compressed, ``base_offset`` and ``record_count``
+    are -1: only decompressing it would tell.
+    """
+
+    @property
+    def position(self) -> int: ...
+    @property
+    def size_bytes(self) -> int: ...
+    @property
+    def base_offset(self) -> int: ...
+    @property
+    def last_offset(self) -> int: ...
+    @property
+    def partition_leader_epoch(self) -> int: ...
+    @property
+    def magic(self) -> int: ...
+    @property
+    def crc(self) -> int: ...
+    @property
+    def attributes(self) -> int: ...
+    @property
+    def base_timestamp_ms(self) -> int: ...
+    @property
+    def max_timestamp_ms(self) -> int: ...
+    @property
+    def producer_id(self) -> int: ...
+    @property
+    def producer_epoch(self) -> int: ...
+    @property
+    def base_sequence(self) -> int: ...
+    @property
+    def last_sequence(self) -> int:
+        """The sequence of the last record, continuing at 0 after 2147483647; -1 for none."""
+    @property
+    def record_count(self) -> int: ...
+    @property
+    def next_offset(self) -> int: ...
+    @property
+    def last_offset_delta(self) -> int: ...
+    @property
+    def codec_id(self) -> int: ...
+    @property
+    def is_log_append_time(self) -> bool: ...
+    @property
+    def is_transactional(self) -> bool: ...
+    @property
+    def is_control(self) -> bool: ...
+    @property
+    def has_producer_id(self) -> bool: ...
+    @property
+    def delete_horizon_ms(self) -> int | None: ...
+
+def read_header(buffer: Buffer, at: int = 0, position: int = 0) -> BatchHeader | None:
+    """The header at byte ``at``, which is byte ``position`` of its file.
+
+    Only the header has to be in the buffer: 61 bytes, or 26 of a message of magic 1, or 18 of
+    magic 0; ``None`` if it is not. Raises ``CorruptBatchError`` for a size, magic, count or
+    offset that no batch can have.
+    """
+
+def read_headers(buffer: Buffer, position: int = 0, check_crc: bool = True) -> list[BatchHeader]:
+    """The headers of all whole batches in ``buffer``; a batch cut at its end is left out."""
+
+def find_batch(buffer: Buffer, position: int, target_offset: int, limit: int) -> BatchHeader | int:
+    """The header of the first batch whose last offset is at or after ``target_offset``.
+
+    Byte 0 of ``buffer`` is byte ``position`` of the file, whose valid bytes end at ``limit``.
+    When headers run out first, the position of the next one to look at.
+    """
+
+def check_crc(buffer: Buffer, at: int = 0, size: int = -1) -> bool:
+    """Whether a whole batch (of ``size`` bytes, if given) is at ``at`` and carries its CRC."""
+
+def crc32c(buffer: Buffer, crc: int = 0) -> int:
+    """The CRC-32C of ``buffer``, continuing from ``crc``."""
+
+def first_record(body: Buffer, record_count: int) -> tuple[bytes | None, bytes | None] | None:
+    """Key and value of the first record of an uncompressed body; ``None`` if it has none."""
+
+# --- scans (_scan.pxi, _resync.pxi) -------------------------------------------------------------
+
+@final
+class SegmentScan:
+    """Checks the batches of one segment in order and rebuilds its indexes from them.
+
+    Feed it the bytes of the file from ``position`` on, in pieces of any size, until the file
+    ends or ``fault`` says why the batch at ``position`` is not valid. An index entry is due at a
+    batch that begins more than ``index_interval_bytes`` after the last one that got an entry (or
+    after the start of the file): what appending counts and what recovery computes is the same.
+    Not for several threads at a time.
+
+    A batch is checked for its header, its CRC, offsets that grow and fit the segment, and with
+    ``check_records`` for contents that are exactly the records it declares. Contents that would
+    decompress to more than ``decompressed_max_bytes`` are not opened, and counted.
+    """
+
+    def __init__(
+        self,
+        base_offset: int,
+        index_interval_bytes: int,
+        check_records: bool = True,
+        all_headers: bool = False,
+        decompressed_max_bytes: int = 1 << 28,
+    ) -> None: ...
+    @property
+    def base_offset(self) -> int: ...
+    @property
+    def index_interval_bytes(self) -> int: ...
+    @property
+    def decompressed_max_bytes(self) -> int: ...
+    @property
+    def position(self) -> int:
+        """Where the next batch begins: all before it is valid."""
+    @property
+    def wanted_bytes(self) -> int:
+        """The size of the batch at ``position``, if the last piece ended inside it; else 0."""
+    @property
+    def fault(self) -> str | None:
+        """Why the batch at ``position`` is not valid."""
+    @property
+    def overflow(self) -> bool:
+        """Whether the fault is an offset too far from the segment's base."""
+    @property
+    def next_offset(self) -> int: ...
+    @property
+    def max_timestamp_ms(self) -> int: ...
+    @property
+    def offset_of_max_timestamp(self) -> int:
+        """The last offset of the batch that first had ``max_timestamp_ms``; -1 for none."""
+    @property
+    def first_timestamp_ms(self) -> int:
+        """The maximum timestamp of the first batch; -1 for none."""
+    @property
+    def last_leader_epoch(self) -> int: ...
+    @property
+    def batch_count(self) -> int: ...
+    @property
+    def record_count(self) -> int:
+        """Records that headers declare; a compressed message of magic 0 or 1 declares none."""
+    @property
+    def unopened_count(self) -> int:
+        """Batches taken on their CRC alone because their contents are too large."""
+    @property
+    def codec_mask(self) -> int:
+        """Bit n is set if a batch has codec n."""
+    @property
+    def magic_mask(self) -> int:
+        """Bit n is set if a batch has magic n."""
+    @property
+    def offset_entries(self) -> bytearray:
+        """The offset index: i32 relative offset, i32 position an entry."""
+    @property
+    def time_entries(self) -> bytearray:
+        """The time index: i64 timestamp, i32 relative offset an entry."""
+    def feed(self, buffer: Buffer) -> list[BatchHeader]:
+        """Take the whole batches at the start of ``buffer``, which is byte ``position`` on.
+
+        Returns the headers that change more than indexes: of batches with a producer id, of
+        control batches, and of those whose leader epoch is not that of the batch before; or
+        all, if so asked. After a fault nothing is taken any more.
+        """
+    def resume(self, position: int, next_offset: int) -> None:
+        """Go on behind damage: at ``position``, where offsets from ``next_offset`` on follow."""
+
+    def finish(self) -> None:
+        """Add the time entry that ends a segment's index, unless it is there."""
+
+def find_valid_batch(
+    buffer: Buffer, start: int, position: int, min_base_offset: int, max_base_offset: int
+) -> int:
+    """The index in ``buffer``, from ``start`` on, of the first whole batch with a right CRC and
+    an offset in [``min_base_offset``, ``max_base_offset``]; -1 if there is none.
+
+    Every byte is tried and none is given up on; the time is linear in the buffer whatever it
+    holds. ``position`` is the file position of byte 0.
+    """
+
+# --- index search (_search.pxi) -----------------------------------------------------------------
+
+def search_offset_index(buffer: Buffer, entries: int, relative_offset: int) -> int:
+    """The slot of the entry with the largest offset at or below the target; -1 for none."""
+
+def search_time_index(buffer: Buffer, entries: int, timestamp_ms: int) -> int:
+    """The slot of the entry with the largest timestamp at or below the target; -1 for none."""
+
+def search_time_index_by_offset(buffer: Buffer, entries: int, relative_offset: int) -> int:
+    """The slot of the time entry with the largest offset at or below the target; -1 for none."""
+
+def upper_bound_by_position(buffer: Buffer, entries: int, position: int) -> int:
+    """The slot of the offset entry with the smallest position at or above the target, or -1.
+
+    As in Kafka, a target equal to slot 0 yields the slot after it.
+    """
+
+def offset_entry(buffer: Buffer, slot: int) -> tuple[int, int]:
+    """(relative offset, position)"""
+
+def time_entry(buffer: Buffer, slot: int) -> tuple[int, int]:
+    """(timestamp_ms, relative offset)"""
+
+# --- writing (_encode.pxi) ----------------------------------------------------------------------
+
+def stamp_header(buffer: Buffer, base_offset: int, partition_leader_epoch: int) -> bytearray:
+    """The first 61 bytes with these two fields replaced; the CRC does not cover them."""
+
+def stamp_log_append_time(
+    buffer: Buffer, base_offset: int, partition_leader_epoch: int, timestamp_ms: int
+) -> bytearray:
+    """The 61-byte header of a whole batch that now has the leader's timestamp, with its CRC."""
+
+def stamp_create_time(
+    buffer: Buffer, base_offset: int, partition_leader_epoch: int, max_timestamp_ms: int
+) -> bytearray:
+    """The 61-byte header of a whole batch with its real maximum timestamp, with its CRC."""
+
+def encode_records(
+    keys: list[bytes | None] | None,
+    values: list[bytes | None],
+    headers: list[Iterable[tuple[str | bytes, bytes | None]] | None] | None,
+    timestamps: list[int],
+    base_timestamp: int,
+    offset_deltas: list[int] | None = None,
+) -> bytearray:
+    """The uncompressed body of a v2 batch; offsets are consecutive unless given."""
+
+def seal_batch(
+    body: Buffer,
+    *,
+    base_offset: int,
+    last_offset_delta: int,
+    record_count: int,
+    attributes: int,
+    base_timestamp_ms: int,
+    max_timestamp_ms: int,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+    partition_leader_epoch: int,
+) -> bytearray:
+    """A whole v2 batch around ``body``, which is compressed already if it is to be."""
+
+# --- codecs, produced batches (_codec.pxi, _validate.pxi) ----------------------------------------
+
+class _Rules(Protocol):
+    """What ``validate_records`` reads of ``stratalog.records.validation.ProduceRules``."""
+
+    @property
+    def compacted(self) -> bool: ...
+    @property
+    def log_append_time(self) -> bool: ...
+    @property
+    def before_max_ms(self) -> int: ...
+    @property
+    def after_max_ms(self) -> int: ...
+    @property
+    def max_message_bytes(self) -> int: ...
+    @property
+    def codec(self) -> int | None: ...
+    @property
+    def level(self) -> int | None: ...
+    @property
+    def max_decompressed_bytes(self) -> int: ...
+
+@final
+class ProducedBatches:
+    """What a leader writes for one produce request, and what it answers."""
+
+    header: BatchHeader  # of the batch as it will be stored, at position 0
+    buffers: list[Buffer]  # its bytes, to be written one after the other
+    size_bytes: int
+    max_timestamp_ms: int
+    log_append_time_ms: int  # -1 for CreateTime
+    rebuilt: bool  # whether records were encoded anew, in another codec or format
+    @property
+    def headers(self) -> list[BatchHeader]: ...
+
+def validate_records(
+    records: Buffer,
+    rules: _Rules,
+    first_offset: int,
+    leader_epoch: int,
+    now_ms: int,
+    is_client: bool,
+) -> ProducedBatches:
+    """The work of ``validate_produced``; see there."""
+
+def xxh32(buffer: Buffer) -> int:
+    """xxHash-32 with seed 0, which LZ4 frames use."""
+
+def uninitialized(size_bytes: int) -> bytearray:
+    """A bytearray nobody has written to yet: its pages cost nothing before they are used."""
+
+# --- columns (_columns.pxi, _legacy.pxi) ---------------------------------------------------------
+
+COLUMN_NAMES: tuple[str, ...]  # what ColumnDecoder can decode; bit i of `wanted` is name i
+
+@final
+class ColumnDecoder:
+    """Takes bytes of a log and gives the wanted columns of their records, some batches at a time.
+
+    One decoder is for one thread. After an error it still holds the batches before the bad one.
+    """
+
+    rows: int
+    full: bool  # whether the last add() stopped because of target_bytes
+    def __init__(
+        self,
+        wanted: int,
+        *,
+        start_offset: int,
+        end_offset: int,
+        check_crc: bool = True,
+        include_control: bool = False,
+        target_bytes: int = 2147483647,
+        aborted: Iterable[tuple[int, int, int]] = (),
+    ) -> None: ...
+    def add(
+        self, buffer: Buffer, at: int = 0, position: int = 0, limit_bytes: int = 2147483647
+    ) -> int:
+        """Add whole batches from byte ``at`` on and return where it stopped: at a batch that is
+        cut, or beyond the range of offsets, or that would be one too many. ``position`` is the
+        file position of byte 0."""
+
+    def take(self) -> tuple[int, dict[str, tuple[Any, ...]]]:
+        """The rows so far and the memory of their columns; the decoder is empty afterwards."""
+
+# --- lookup (_lookup.pxi) -------------------------------------------------------------------------
+
+def find_record_by_timestamp(
+    batch: Buffer, timestamp_ms: int, min_offset: int, limit_bytes: int = ...
+) -> tuple[int, int] | None:
+    """Offset and timestamp of the first record of a whole batch that is not older than the target
+    and not below ``min_offset``; what it decompresses to is bounded by ``limit_bytes``."""

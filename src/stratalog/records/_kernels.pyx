@@ -1,0 +1,31 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: initializedcheck=False, nonecheck=False
+"""All work on batches and records that is done per batch or per record, compiled.
+
+One rule holds throughout: the bytes come from the network or from a disk that may be damaged, so
+no length, count or offset in them is believed before it was compared with the bytes at hand.
+
+    _bytes.pxi     bytes to numbers and back, CRCs, faults
+    _header.pxi    the header of a batch of any format
+    _record.pxi    one record of a v2 batch
+    _legacy.pxi    message sets of magic 0 and 1
+    _search.pxi    binary search in the offset index and the time index
+    _scan.pxi      walk the batches of a segment: check them and rebuild its indexes
+    _resync.pxi    find the next valid batch after damage
+    _encode.pxi    write headers and records
+    _validate.pxi  what a leader checks in produced batches
+    _columns.pxi   records to columns
+    _lookup.pxi    find one record of a batch by its timestamp
+"""
+
+include "_bytes.pxi"
+include "_header.pxi"
+include "_record.pxi"
+include "_legacy.pxi"
+include "_search.pxi"
+include "_scan.pxi"
+include "_resync.pxi"
+include "_encode.pxi"
+include "_validate.pxi"
+include "_columns.pxi"
+include "_lookup.pxi"

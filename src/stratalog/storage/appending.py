@@ -1,0 +1,119 @@
+"""What one append brings: its batches, the changes it makes to producers, and what it returns."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from typing_extensions import Buffer
+
+from stratalog.errors import OffsetsOutOfOrderError
+from stratalog.records import AppendOrigin, BatchHeader, read_control_batch, read_headers
+from stratalog.storage.producers import (
+    CompletedTransaction,
+    ProducerAppend,
+    ProducerBatch,
+    ProducerStates,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LogAppendInfo:
+    """Where an append landed. Of a duplicate, where its first copy did."""
+
+    first_offset: int
+    last_offset: int
+    max_timestamp_ms: int
+    log_append_time_ms: int
+    log_start_offset: int
+    size_bytes: int
+    is_duplicate: bool = False
+
+
+@dataclass(slots=True)
+class Append:
+    """Batches ready to be written: offsets assigned, contents checked."""
+
+    batches: Sequence[BatchHeader]
+    buffers: Sequence[Buffer]
+    size_bytes: int
+    origin: AppendOrigin
+    log_append_time_ms: int = -1
+
+    @property
+    def first_offset(self) -> int:
+        """Of v2 batches; unknown (-1) for an older compressed one."""
+        return self.batches[0].base_offset
+
+    @property
+    def last_offset(self) -> int:
+        return self.batches[-1].last_offset
+
+    @property
+    def max_timestamp_ms(self) -> int:
+        return max([batch.max_timestamp_ms for batch in self.batches])
+
+    def batch_bytes(self, batch: BatchHeader) -> bytes:
+        """The bytes of one batch: for control batches, which have to be looked into."""
+        whole = b"".join(bytes(buffer) for buffer in self.buffers)
+        start = batch.position - self.batches[0].position
+        return whole[start : start + batch.size_bytes]
+
+
+def follower_append(records: Buffer, *, log_end_offset: int, leader_epoch: int) -> Append | None:
+    """Check what a leader sent. None if it holds no whole batch that this epoch may accept."""
+    batches = read_headers(records)
+    expected = -1
+    accepted = []
+    for batch in batches:
+        # A batch of a later epoch than the one this replica follows was fetched by mistake; it
+        # and what comes after it wait until the replica knows that epoch.
+        if batch.partition_leader_epoch > leader_epoch >= 0:
+            break
+        if batch.last_offset < expected:
+            raise OffsetsOutOfOrderError(batch.last_offset, expected)
+        expected = batch.last_offset + 1
+        accepted.append(batch)
+    if not accepted:
+        return None
+    size_bytes = sum(batch.size_bytes for batch in accepted)
+    whole = memoryview(records).cast("B")[:size_bytes]
+    return Append(accepted, [whole], size_bytes, AppendOrigin.REPLICATION)
+
+
+@dataclass(slots=True)
+class ProducerChanges:
+    """What an append does to the producers that wrote it."""
+
+    changes: dict[int, ProducerAppend] = field(default_factory=dict)
+    completed: list[CompletedTransaction] = field(default_factory=list)
+    duplicate: ProducerBatch | None = None
+
+
+def plan_producer_changes(
+    producers: ProducerStates,
+    batches: Sequence[BatchHeader],
+    origin: AppendOrigin,
+    read_batch: Callable[[BatchHeader], Buffer],
+) -> ProducerChanges:
+    """Check every batch that has a producer id against what is known; raises if one may not be."""
+    plan = ProducerChanges()
+    for batch in batches:
+        if batch.producer_id < 0:
+            continue
+        if origin is AppendOrigin.CLIENT:
+            plan.duplicate = producers.duplicate_of(batch)
+            if plan.duplicate is not None:
+                return plan
+        change = plan.changes.get(batch.producer_id)
+        if change is None:
+            change = plan.changes[batch.producer_id] = producers.prepare(batch.producer_id, origin)
+        if batch.is_control:
+            marker = read_control_batch(read_batch(batch))
+            # Compaction may have emptied a control batch; it tells nothing then.
+            if marker is not None and marker.type.ends_transaction:
+                change.add_marker(batch, marker)
+        else:
+            change.add_data(batch)
+    for change in plan.changes.values():
+        plan.completed.extend(change.completed)
+    plan.completed.sort(key=lambda done: done.last_offset)
+    return plan

@@ -1,0 +1,212 @@
+"""One log directory: its lock, identity, checkpoints and clean-shutdown marker.
+
+.lock                               held while this process owns the directory
+meta.properties                     which cluster and node it belongs to
+.kafka_cleanshutdown                there only after a clean stop
+recovery-point-offset-checkpoint    below it, everything has been flushed
+log-start-offset-checkpoint         only of logs that start inside a segment
+replication-offset-checkpoint       high watermarks
+"""
+
+import json
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from stratalog.config.properties import format_properties, parse_properties
+from stratalog.errors import CorruptFileError, DiskError, DiskFullError, LogDirectoryError
+from stratalog.storage.checkpoint import format_id, parse_id, read_offsets, write_offsets
+from stratalog.storage.files import DirectoryLock, FileSystem, read_file, replace_file
+from stratalog.storage.layout import (
+    CLEAN_SHUTDOWN_FILE,
+    CLUSTER_METADATA_TOPIC,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOCK_FILE,
+    LOG_START_CHECKPOINT,
+    META_PROPERTIES,
+    RECOVERY_POINT_CHECKPOINT,
+    REMOTE_INDEX_CACHE,
+    ReplicaDirectoryName,
+    TopicPartition,
+    parse_replica_directory,
+)
+from stratalog.storage.log import DirectoryState, DiskState, Log
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What ``meta.properties`` says."""
+
+    cluster_id: str
+    node_id: int
+    directory_id: uuid.UUID
+
+
+class LogDirectory:
+    """A directory this process owns from ``acquire`` to ``release``."""
+
+    def __init__(self, files: FileSystem, path: str) -> None:
+        self.path = path
+        self.files = files
+        self.state = DirectoryState()
+        self.logs: dict[TopicPartition, Log] = {}
+        self.offline_logs: dict[TopicPartition, str] = {}
+        self._lock: DirectoryLock | None = None
+
+    def __repr__(self) -> str:
+        return f"<LogDirectory {self.path} {self.state.state.value} with {len(self.logs)} logs>"
+
+    @property
+    def is_online(self) -> bool:
+        return self.state.state is not DiskState.OFFLINE
+
+    def fail(self, reason: str) -> None:
+        """Take the directory offline; the others go on."""
+        self.state.state = DiskState.OFFLINE
+        self.state.reason = reason
+
+    def _file(self, name: str) -> str:
+        return f"{self.path}/{name}"
+
+    # --- ownership ----------------------------------------------------------------------------
+
+    def acquire(self) -> None:
+        found = self.files.stat(self.path)
+        if found is None:
+            self.files.make_directory(self.path)
+            self.files.sync_directory(self.path.rpartition("/")[0] or "/")
+        elif not found.is_directory:
+            raise LogDirectoryError(f"{self.path} is not a directory")
+        self._lock = self.files.lock(self._file(LOCK_FILE))
+
+    def release(self) -> None:
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.release()
+
+    # --- identity -----------------------------------------------------------------------------
+
+    def identity(self) -> Identity | None:
+        """Who this directory belongs to; None if nobody has said so yet."""
+        path = self._file(META_PROPERTIES)
+        if not self.files.exists(path):
+            return None
+        properties = parse_properties(read_file(self.files, path))
+        try:
+            version = int(properties["version"])
+            node = properties["node.id" if version >= 1 else "broker.id"]
+            directory_id = properties.get("directory.id")
+            return Identity(
+                properties.get("cluster.id", ""),
+                int(node),
+                parse_id(directory_id) if directory_id else uuid.UUID(int=0),
+            )
+        except (KeyError, ValueError) as error:
+            raise CorruptFileError(path, f"lacks or garbles {error}") from error
+
+    def assign_identity(self, identity: Identity) -> None:
+        content = format_properties(
+            {
+                "version": "1",
+                "cluster.id": identity.cluster_id,
+                "node.id": str(identity.node_id),
+                "directory.id": format_id(identity.directory_id),
+            }
+        )
+        replace_file(self.files, self._file(META_PROPERTIES), content)
+
+    # --- what is inside -----------------------------------------------------------------------
+
+    def replicas(self) -> list[tuple[str, ReplicaDirectoryName]]:
+        """The replicas' directories; anything else that is a directory is refused, as by Kafka,
+        because it means that this is not, or not only, a log directory."""
+        found = []
+        for entry in sorted(self.files.list(self.path), key=lambda entry: entry.name):
+            if not entry.is_directory or entry.name == REMOTE_INDEX_CACHE:
+                continue
+            parsed = parse_replica_directory(entry.name)
+            if parsed.topic_partition.topic != CLUSTER_METADATA_TOPIC:
+                found.append((self._file(entry.name), parsed))
+        return found
+
+    # --- clean shutdown -----------------------------------------------------------------------
+
+    def take_clean_marker(self) -> bool:
+        """Whether the last stop was clean. The marker is gone for good before this returns: a
+        crash from now on is an unclean stop."""
+        path = self._file(CLEAN_SHUTDOWN_FILE)
+        if not self.files.exists(path):
+            return False
+        self.files.unlink(path)
+        self.files.sync_directory(self.path)
+        return True
+
+    def write_clean_marker(self, broker_epoch: int = -1) -> None:
+        content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+        file = self.files.open(self._file(CLEAN_SHUTDOWN_FILE), create=True)
+        try:
+            file.truncate(0)
+            file.write_at(0, [content.encode()])
+            file.sync()
+        finally:
+            file.close()
+        self.files.sync_directory(self.path)
+
+    # --- checkpoints --------------------------------------------------------------------------
+
+    def recovery_points(self) -> dict[TopicPartition, int]:
+        """Without a readable file everything is read again: slower, never wrong."""
+        try:
+            return read_offsets(self.files, self._file(RECOVERY_POINT_CHECKPOINT))
+        except CorruptFileError:
+            return {}
+
+    def log_start_offsets(self) -> dict[TopicPartition, int]:
+        try:
+            return read_offsets(self.files, self._file(LOG_START_CHECKPOINT))
+        except CorruptFileError:
+            return {}
+
+    def high_watermarks(self) -> dict[TopicPartition, int]:
+        try:
+            return read_offsets(self.files, self._file(HIGH_WATERMARK_CHECKPOINT))
+        except CorruptFileError:
+            return {}
+
+    def checkpoint_recovery_points(self) -> None:
+        self._checkpoint(RECOVERY_POINT_CHECKPOINT, lambda log: log.recovery_point)
+
+    def checkpoint_log_start_offsets(self) -> None:
+        moved = (log for log in self.logs.values() if _starts_inside_a_segment(log))
+        self._checkpoint(LOG_START_CHECKPOINT, lambda log: log.log_start_offset, moved)
+
+    def checkpoint_high_watermarks(self) -> None:
+        self._checkpoint(HIGH_WATERMARK_CHECKPOINT, lambda log: log.high_watermark)
+
+    def _checkpoint(
+        self, name: str, offset: Callable[[Log], int], logs: Iterable[Log] | None = None
+    ) -> None:
+        chosen = self.logs.values() if logs is None else logs
+        offsets = {log.topic_partition: offset(log) for log in chosen}
+        offsets |= self._kept(name)
+        try:
+            write_offsets(self.files, self._file(name), offsets)
+        except DiskFullError:
+            raise  # the old file still stands, and the next round tries again
+        except DiskError as error:
+            self.fail(str(error))
+            raise
+
+    def _kept(self, name: str) -> dict[TopicPartition, int]:
+        """The entries of logs that could not be opened: a person may mend them yet."""
+        if not self.offline_logs:
+            return {}
+        try:
+            known = read_offsets(self.files, self._file(name))
+        except CorruptFileError:
+            return {}
+        return {key: known[key] for key in self.offline_logs if key in known}
+
+
+def _starts_inside_a_segment(log: Log) -> bool:
+    return log.log_start_offset > log.segments.first.base_offset

@@ -1,0 +1,388 @@
+"""The seam between the engine and the operating system: every byte, name and fsync passes here.
+
+The engine is given a ``FileSystem`` and never calls ``os`` itself, so that tests can put a
+simulated disk below it, cut the power between any two operations and make any of them fail.
+``OSError`` becomes ``DiskError`` (``DiskFullError`` when space or quota ran out) here and nowhere
+else.
+
+What the engine may rely on:
+
+* ``write_at`` writes every byte, or raises; a failed write that would have grown the file is cut
+  back to where it began, so a short write never leaves half a batch behind.
+* nothing is durable before ``sync`` (a file's bytes) or ``sync_directory`` (the names in it).
+* ``rename`` replaces atomically.
+* a map shows later ``write_at`` calls on the same file; resizing the file asks for a new map.
+"""
+
+import ctypes
+import errno
+import fcntl
+import mmap
+import os
+import shutil
+import struct
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from typing_extensions import Buffer
+
+from stratalog.errors import DiskError, DiskFullError, LogDirectoryError
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_libc = ctypes.CDLL(None, use_errno=True)  # for syncfs, which the os module lacks
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One name in a directory."""
+
+    name: str
+    is_directory: bool
+    size_bytes: int
+    modified_ms: int
+
+
+class File(Protocol):
+    """An open file. Positions are always explicit: no shared cursor to lose."""
+
+    @property
+    def path(self) -> str: ...
+    def fileno(self) -> int: ...
+    def size_bytes(self) -> int: ...
+    def read_at(self, position: int, size: int) -> bytes:
+        """Up to ``size`` bytes; fewer only at the end of the file."""
+        ...
+
+    def read_into(self, position: int, buffer: Buffer) -> int:
+        """Fill ``buffer`` from ``position``; returns the bytes read, fewer only at the end."""
+        ...
+
+    def write_at(self, position: int, buffers: Sequence[Buffer]) -> None: ...
+    def truncate(self, size: int) -> None:
+        """Cut, or grow with zeros (sparse)."""
+        ...
+
+    def sync(self) -> None: ...
+    def map(self, size: int) -> Buffer:
+        """A read-only view of the first ``size`` bytes (``size`` > 0)."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class DirectoryLock(Protocol):
+    def release(self) -> None: ...
+
+
+class FileSystem(Protocol):
+    def open(self, path: str, *, create: bool = False, writable: bool = True) -> File: ...
+    def exists(self, path: str) -> bool: ...
+    def stat(self, path: str) -> Entry | None: ...
+    def list(self, path: str) -> list[Entry]: ...
+    def make_directory(self, path: str) -> None: ...
+    def remove_directory(self, path: str) -> None: ...
+    def rename(self, source: str, target: str) -> None: ...
+    def unlink(self, path: str, *, missing_ok: bool = False) -> None: ...
+    def set_modified(self, path: str, modified_ms: int) -> None: ...
+    def sync_directory(self, path: str) -> None: ...
+    def sync_file_system(self, path: str) -> None:
+        """Make durable everything written so far on the file system that holds ``path``."""
+        ...
+
+    def free_bytes(self, path: str) -> int: ...
+    def lock(self, path: str) -> DirectoryLock: ...
+
+
+def disk_error(operation: str, path: str, error: OSError) -> DiskError:
+    kind = DiskFullError if error.errno in _FULL else DiskError
+    return kind(operation, path, error.errno or 0, error.strerror or str(error))
+
+
+class OsFile:
+    """A descriptor. Closed by ``close`` or when the last reference goes, whichever is first: a
+    slice handed to a slow reader keeps its file open after the cache has let go of it."""
+
+    __slots__ = ("_descriptor", "path")
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def size_bytes(self) -> int:
+        try:
+            return os.fstat(self._descriptor).st_size
+        except OSError as error:
+            raise disk_error("stat", self.path, error) from error
+
+    def read_at(self, position: int, size: int) -> bytes:
+        try:
+            data = os.pread(self._descriptor, size, position)
+            while len(data) < size:
+                more = os.pread(self._descriptor, size - len(data), position + len(data))
+                if not more:
+                    break
+                data += more
+        except OSError as error:
+            raise disk_error("read", self.path, error) from error
+        return data
+
+    def read_into(self, position: int, buffer: Buffer) -> int:
+        view = memoryview(buffer)
+        done = 0
+        try:
+            while done < len(view):
+                count = os.preadv(self._descriptor, [view[done:]], position + done)
+                if count == 0:
+                    break
+                done += count
+        except OSError as error:
+            raise disk_error("read", self.path, error) from error
+        return done
+
+    def write_at(self, position: int, buffers: Sequence[Buffer]) -> None:
+        total = 0
+        for buffer in buffers:
+            total += len(buffer)  # type: ignore[arg-type]
+        try:
+            written = os.pwritev(self._descriptor, buffers, position)
+            if written != total:
+                self._write_rest(position, buffers, written)
+        except OSError as error:
+            self._cut_back(position, total)
+            raise disk_error("write", self.path, error) from error
+
+    def _write_rest(self, position: int, buffers: Sequence[Buffer], written: int) -> None:
+        data = memoryview(b"".join(bytes(buffer) for buffer in buffers))
+        while written < len(data):
+            written += os.pwrite(self._descriptor, data[written:], position + written)
+
+    def _cut_back(self, position: int, total: int) -> None:
+        # Only a write that grew the file is undone: inside it there is nothing to cut.
+        with suppress(OSError):
+            if position < os.fstat(self._descriptor).st_size <= position + total:
+                os.ftruncate(self._descriptor, position)
+
+    def truncate(self, size: int) -> None:
+        try:
+            os.ftruncate(self._descriptor, size)
+        except OSError as error:
+            raise disk_error("truncate", self.path, error) from error
+
+    def sync(self) -> None:
+        try:
+            os.fdatasync(self._descriptor)
+        except OSError as error:
+            raise disk_error("fsync", self.path, error) from error
+
+    def map(self, size: int) -> Buffer:
+        try:
+            return mmap.mmap(self._descriptor, size, prot=mmap.PROT_READ)
+        except OSError as error:
+            raise disk_error("map", self.path, error) from error
+
+    def close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            try:
+                os.close(descriptor)
+            except OSError as error:
+                raise disk_error("close", self.path, error) from error
+
+    def __del__(self) -> None:
+        with suppress(DiskError):
+            self.close()
+
+
+class OsFileSystem:
+    """The real one."""
+
+    def open(self, path: str, *, create: bool = False, writable: bool = True) -> OsFile:
+        flags = os.O_CLOEXEC | (os.O_RDWR if writable else os.O_RDONLY)
+        try:
+            return OsFile(path, os.open(path, flags | (os.O_CREAT if create else 0), 0o644))
+        except OSError as error:
+            raise disk_error("open", path, error) from error
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def stat(self, path: str) -> Entry | None:
+        try:
+            found = os.stat(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise disk_error("stat", path, error) from error
+        return _entry(os.path.basename(path), found)
+
+    def list(self, path: str) -> list[Entry]:
+        entries = []
+        try:
+            with os.scandir(path) as names:
+                for name in names:
+                    with suppress(FileNotFoundError):  # a live directory: gone since it was listed
+                        entries.append(_entry(name.name, name.stat()))
+        except OSError as error:
+            raise disk_error("list", path, error) from error
+        return entries
+
+    def make_directory(self, path: str) -> None:
+        try:
+            os.mkdir(path)
+        except OSError as error:
+            raise disk_error("mkdir", path, error) from error
+
+    def remove_directory(self, path: str) -> None:
+        try:
+            os.rmdir(path)
+        except OSError as error:
+            raise disk_error("rmdir", path, error) from error
+
+    def rename(self, source: str, target: str) -> None:
+        try:
+            os.rename(source, target)
+        except OSError as error:
+            raise disk_error("rename", source, error) from error
+
+    def unlink(self, path: str, *, missing_ok: bool = False) -> None:
+        try:
+            os.unlink(path)
+        except FileNotFoundError as error:
+            if not missing_ok:
+                raise disk_error("unlink", path, error) from error
+        except OSError as error:
+            raise disk_error("unlink", path, error) from error
+
+    def set_modified(self, path: str, modified_ms: int) -> None:
+        try:
+            os.utime(path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
+        except OSError as error:
+            raise disk_error("utime", path, error) from error
+
+    def sync_directory(self, path: str) -> None:
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise disk_error("fsync", path, error) from error
+
+    def sync_file_system(self, path: str) -> None:
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                if _libc.syncfs(descriptor):
+                    number = ctypes.get_errno()
+                    raise OSError(number, os.strerror(number))
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise disk_error("syncfs", path, error) from error
+
+    def free_bytes(self, path: str) -> int:
+        try:
+            return shutil.disk_usage(path).free
+        except OSError as error:
+            raise disk_error("statvfs", path, error) from error
+
+    def lock(self, path: str) -> "OsDirectoryLock":
+        return OsDirectoryLock(path)
+
+
+def _entry(name: str, found: os.stat_result) -> Entry:
+    return Entry(
+        name, (found.st_mode & 0o170000) == 0o040000, found.st_size, found.st_mtime_ns // 1_000_000
+    )
+
+
+class OsDirectoryLock:
+    """An exclusive lock that Apache Kafka's own respects, held until ``release``.
+
+    POSIX record locks belong to the process and are dropped when it closes *any* descriptor of
+    the file, so the file is opened here and nowhere else, and once a process at most.
+    """
+
+    _held: ClassVar[dict[str, "OsDirectoryLock"]] = {}
+    _guard = threading.Lock()
+
+    # struct flock on Linux: l_type, l_whence, l_start, l_len, l_pid
+    _FLOCK = struct.Struct("hhqqi4x")
+
+    def __init__(self, path: str) -> None:
+        self._path = os.path.realpath(path)
+        with self._guard:
+            if self._path in self._held:
+                raise LogDirectoryError(f"{path} is already locked by this process ({os.getpid()})")
+            self._descriptor = self._acquire(path)
+            self._held[self._path] = self
+
+    def _acquire(self, path: str) -> int:
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise disk_error("open", path, error) from error
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            owner = self._owner(descriptor)
+            os.close(descriptor)
+            if error.errno not in (errno.EACCES, errno.EAGAIN):
+                raise disk_error("lock", path, error) from error
+            raise LogDirectoryError(
+                f"{path} is locked by process {owner}; a log directory has one owner at a time"
+            ) from error
+        return descriptor
+
+    def _owner(self, descriptor: int) -> int:
+        query = self._FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        with suppress(OSError):
+            answer = self._FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, query))
+            return int(answer[4])
+        return 0
+
+    def release(self) -> None:
+        with self._guard:
+            if self._held.pop(self._path, None) is self:
+                os.close(self._descriptor)
+
+
+def replace_file(files: FileSystem, path: str, content: bytes) -> None:
+    """Put ``content`` at ``path``, durably and all at once: ``.tmp``, fsync, rename, fsync of the
+    directory. After a crash the file holds the old content or the new."""
+    temporary = path + ".tmp"
+    files.unlink(temporary, missing_ok=True)
+    file = files.open(temporary, create=True)
+    try:
+        file.write_at(0, [content])
+        file.sync()
+    finally:
+        file.close()
+    files.rename(temporary, path)
+    files.sync_directory(os.path.dirname(path))
+
+
+def read_file(files: FileSystem, path: str) -> bytes:
+    """The whole of a small file."""
+    file = files.open(path, writable=False)
+    try:
+        return file.read_at(0, file.size_bytes())
+    finally:
+        file.close()
+
+
+def remove_tree(files: FileSystem, path: str) -> None:
+    for entry in files.list(path):
+        inside = os.path.join(path, entry.name)
+        if entry.is_directory:
+            remove_tree(files, inside)
+        else:
+            files.unlink(inside, missing_ok=True)
+    files.remove_directory(path)

@@ -1,0 +1,46 @@
+"""A bound on open descriptors and maps, however many segments there are."""
+
+from collections import deque
+from typing import Protocol
+
+
+class Holder(Protocol):
+    """Something that holds descriptors, can let go of them, and opens them again when needed."""
+
+    recently_used: bool
+
+    def release(self) -> None: ...
+
+
+class HandleCache:
+    """Keeps at most ``capacity`` holders open; the others are told to let go.
+
+    Second chance: a holder used since it was last looked at goes to the end of the queue, so that
+    marking a use costs one attribute store on the hot path and no list is kept in order.
+    """
+
+    def __init__(self, capacity: int = 256) -> None:
+        self.capacity = capacity
+        self._open: deque[Holder] = deque()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def opened(self, holder: Holder) -> None:
+        """``holder`` has just opened its files."""
+        holder.recently_used = True
+        self._open.append(holder)
+        while len(self._open) > self.capacity:
+            oldest = self._open.popleft()
+            if oldest.recently_used and oldest is not holder:
+                oldest.recently_used = False
+                self._open.append(oldest)
+            else:
+                oldest.release()
+
+    def closed(self, holder: Holder) -> None:
+        """``holder`` has closed its files itself."""
+        try:
+            self._open.remove(holder)
+        except ValueError:
+            return

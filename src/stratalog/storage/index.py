@@ -1,0 +1,345 @@
+"""Sparse indexes beside a segment's ``.log``.
+
+    .index       4 bytes relative offset, 4 bytes position      last offset of a batch -> its start
+    .timeindex   8 bytes timestamp, 4 bytes relative offset     largest timestamp up to that offset
+
+Both count from the segment's base offset and are big-endian. A file in use is preallocated to its
+maximum, sparse, and holds zeros behind its entries; it is trimmed when the segment is closed.
+
+**An index is a hint.** Its owner checks what a lookup returns against the batch it points to, and
+reads from the segment's start when they disagree, so that a lost or garbled entry costs time and
+never an answer. Entries are written with ``write_at`` and searched in a read-only map: a store
+into a sparse mapped page would kill the process on a full disk.
+"""
+
+import struct
+from dataclasses import dataclass
+
+from typing_extensions import Buffer
+
+from stratalog.errors import CorruptIndexError, IndexFullError, SegmentOffsetOverflowError
+from stratalog.records import (
+    offset_entry,
+    search_offset_index,
+    search_time_index,
+    search_time_index_by_offset,
+    time_entry,
+    upper_bound_by_position,
+)
+from stratalog.storage.files import File, FileSystem
+
+RELATIVE_OFFSET_MAX = 2**31 - 1
+NO_TIMESTAMP = -1
+
+_OFFSET_ENTRY = struct.Struct(">ii")
+_TIME_ENTRY = struct.Struct(">qi")
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetPosition:
+    offset: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampOffset:
+    timestamp_ms: int
+    offset: int
+
+
+class SparseIndex:
+    """What the two have in common: a file of fixed-size entries, opened when first needed."""
+
+    entry_size: int
+
+    def __init__(
+        self, files: FileSystem, path: str, base_offset: int, *, max_bytes: int, size_bytes: int = 0
+    ) -> None:
+        self.path = path
+        self.base_offset = base_offset
+        self._files = files
+        self._max_bytes = max_bytes
+        # Of an existing file only the size is known at first; its entries are counted when they
+        # are needed, because a file that was not trimmed ends in zeros that are none.
+        self._entries = -1 if size_bytes else 0
+        self._capacity_bytes = size_bytes
+        self._file: File | None = None
+        self._map: Buffer = b""
+        self._mapped_bytes = 0
+
+    @property
+    def entries(self) -> int:
+        if self._entries < 0:
+            self._entries = self._count_entries()
+        return self._entries
+
+    @property
+    def entries_max(self) -> int:
+        return self._max_bytes // self.entry_size
+
+    @property
+    def size_bytes(self) -> int:
+        return self.entries * self.entry_size
+
+    def _count_entries(self) -> int:
+        """The entries before the zeros that preallocation has left behind them."""
+        low, high = 0, self._capacity_bytes // self.entry_size
+        buffer = memoryview(self._buffer())
+        if high and any(buffer[(high - 1) * self.entry_size : high * self.entry_size]):
+            return high
+        while low < high:
+            middle = (low + high) // 2
+            if any(buffer[middle * self.entry_size : (middle + 1) * self.entry_size]):
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def _open(self) -> File:
+        if self._file is None:
+            self._file = self._files.open(self.path, create=True)
+            self._capacity_bytes = self._file.size_bytes()
+        return self._file
+
+    def _buffer(self) -> Buffer:
+        """The mapped file; mapped again when it has been resized since."""
+        if self._mapped_bytes != self._capacity_bytes or not self._mapped_bytes:
+            file = self._open()
+            self._mapped_bytes = self._capacity_bytes
+            self._map = file.map(self._mapped_bytes) if self._mapped_bytes else b""
+        return self._map
+
+    def _unmap(self) -> None:
+        self._map = b""
+        self._mapped_bytes = 0
+
+    def _write_entry(self, entry: bytes) -> None:
+        file = self._file
+        if file is None:
+            file = self._open()
+        position = self.entries * self.entry_size
+        file.write_at(position, (entry,))
+        self._entries += 1
+        if position + self.entry_size > self._capacity_bytes:
+            self._capacity_bytes = position + self.entry_size
+
+    def grow(self) -> None:
+        """Preallocate to the maximum: this index is going to be appended to."""
+        self._resize(max(self.entries_max * self.entry_size, self.size_bytes))
+
+    def trim(self) -> None:
+        """Cut the file behind the last entry: this index will not be appended to."""
+        self._resize(self.size_bytes)
+
+    def _resize(self, size_bytes: int) -> None:
+        file = self._open()
+        if self._capacity_bytes != size_bytes:
+            self._unmap()
+            file.truncate(size_bytes)
+            self._capacity_bytes = size_bytes
+
+    def content(self) -> bytes:
+        """The entries, as they are on disk."""
+        size_bytes = self.size_bytes
+        return bytes(memoryview(self._buffer())[:size_bytes]) if size_bytes else b""
+
+    def rebuild(self, entries: Buffer) -> None:
+        """Replace all entries by ready-made ones; the file ends up trimmed."""
+        data = bytes(entries)
+        self._entries = 0
+        self._resize(0)
+        if data:
+            self._open().write_at(0, [data])
+        self._capacity_bytes = len(data)
+        self._entries = len(data) // self.entry_size
+        self._forget_last()
+
+    def _keep(self, entries: int) -> None:
+        """Forget all but the first ``entries``. They are cut off the file, so that growing it
+        again leaves zeros behind the last entry."""
+        if entries < self.entries:
+            self._entries = entries
+            self._resize(self.size_bytes)
+            self._forget_last()
+
+    def _forget_last(self) -> None:
+        """The last entry may be kept in memory; it has changed on disk."""
+
+    @property
+    def opened_file(self) -> File | None:
+        return self._file
+
+    def close(self) -> None:
+        self._unmap()
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+    def release(self) -> None:
+        """Let go of descriptor and map; the next use opens them again."""
+        self._unmap()
+        self._file = None
+
+    def _check_length(self) -> None:
+        size = self._open().size_bytes()
+        if size % self.entry_size:
+            raise CorruptIndexError(
+                self.path, f"{size} bytes are no multiple of the entry size {self.entry_size}"
+            )
+
+    def _relative(self, offset: int) -> int:
+        relative = offset - self.base_offset
+        if not 0 <= relative <= RELATIVE_OFFSET_MAX:
+            raise SegmentOffsetOverflowError(self.path, self.base_offset, offset)
+        return relative
+
+    def _clamped(self, offset: int) -> int:
+        return min(offset - self.base_offset, RELATIVE_OFFSET_MAX)
+
+
+class OffsetIndex(SparseIndex):
+    """Last offset of some batches, with the position each starts at; offsets strictly grow."""
+
+    entry_size = _OFFSET_ENTRY.size
+    _last: OffsetPosition | None = None
+
+    @property
+    def is_full(self) -> bool:
+        return self.entries >= self.entries_max
+
+    @property
+    def last(self) -> OffsetPosition:
+        if self._last is None:
+            entries = self.entries
+            self._last = self.entry(entries - 1) if entries else self._before_all()
+        return self._last
+
+    def _forget_last(self) -> None:
+        self._last = None
+
+    def entry(self, slot: int) -> OffsetPosition:
+        relative, position = offset_entry(self._buffer(), slot)
+        return OffsetPosition(self.base_offset + relative, position)
+
+    def _before_all(self) -> OffsetPosition:
+        return OffsetPosition(self.base_offset, 0)
+
+    def append(self, offset: int, position: int) -> None:
+        if self.is_full:
+            raise IndexFullError(self.path, self.entries_max)
+        relative = self._relative(offset)
+        if offset <= self.last.offset and self.entries:
+            raise CorruptIndexError(
+                self.path, f"offset {offset} does not follow the last entry, {self.last.offset}"
+            )
+        self._write_entry(_OFFSET_ENTRY.pack(relative, position))
+        self._last = OffsetPosition(offset, position)
+
+    def lookup(self, offset: int) -> OffsetPosition:
+        """The entry with the largest offset not above ``offset``; the segment's start if none."""
+        if not self.entries or offset < self.base_offset:
+            return self._before_all()
+        slot = search_offset_index(self._buffer(), self.entries, self._clamped(offset))
+        return self._before_all() if slot < 0 else self.entry(slot)
+
+    def upper_bound(self, position: int) -> OffsetPosition | None:
+        """The first entry whose position is not below ``position``."""
+        if not self.entries:
+            return None
+        slot = upper_bound_by_position(self._buffer(), self.entries, position)
+        return None if slot < 0 else self.entry(slot)
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop every entry at or above ``offset``."""
+        if not self.entries:
+            return
+        if offset <= self.base_offset:
+            self._keep(0)
+            return
+        slot = search_offset_index(self._buffer(), self.entries, self._clamped(offset - 1))
+        self._keep(slot + 1)
+
+    def sanity_check(self) -> None:
+        self._check_length()
+        if self.entries and self.last.offset < self.base_offset:
+            raise CorruptIndexError(
+                self.path, f"last offset {self.last.offset} is below the base {self.base_offset}"
+            )
+
+
+class TimeIndex(SparseIndex):
+    """The largest timestamp seen up to some offsets; timestamps strictly grow, offsets never
+    shrink. The last slot is kept free for the entry that closing the segment forces."""
+
+    entry_size = _TIME_ENTRY.size
+    _last: TimestampOffset | None = None
+
+    @property
+    def is_full(self) -> bool:
+        return self.entries >= self.entries_max - 1
+
+    @property
+    def last(self) -> TimestampOffset:
+        if self._last is None:
+            entries = self.entries
+            self._last = self.entry(entries - 1) if entries else self._before_all()
+        return self._last
+
+    def _forget_last(self) -> None:
+        self._last = None
+
+    def entry(self, slot: int) -> TimestampOffset:
+        timestamp_ms, relative = time_entry(self._buffer(), slot)
+        return TimestampOffset(timestamp_ms, self.base_offset + relative)
+
+    def _before_all(self) -> TimestampOffset:
+        return TimestampOffset(NO_TIMESTAMP, self.base_offset)
+
+    def maybe_append(self, timestamp_ms: int, offset: int, *, forced: bool = False) -> None:
+        """Add an entry if the timestamp is larger than the last one's."""
+        if not forced and self.is_full:
+            raise IndexFullError(self.path, self.entries_max)
+        last = self.last
+        if self.entries and offset < last.offset:
+            raise CorruptIndexError(
+                self.path, f"offset {offset} is below the last entry's, {last.offset}"
+            )
+        if self.entries and timestamp_ms < last.timestamp_ms:
+            raise CorruptIndexError(
+                self.path,
+                f"timestamp {timestamp_ms} is below the last entry's, {last.timestamp_ms}",
+            )
+        if timestamp_ms > last.timestamp_ms:
+            self._write_entry(_TIME_ENTRY.pack(timestamp_ms, self._relative(offset)))
+            self._last = TimestampOffset(timestamp_ms, offset)
+
+    def lookup(self, timestamp_ms: int) -> TimestampOffset:
+        """The entry with the largest timestamp not above the one given."""
+        if not self.entries:
+            return self._before_all()
+        slot = search_time_index(self._buffer(), self.entries, timestamp_ms)
+        return self._before_all() if slot < 0 else self.entry(slot)
+
+    def truncate_to(self, offset: int) -> None:
+        if not self.entries:
+            return
+        if offset <= self.base_offset:
+            self._keep(0)
+            return
+        slot = search_time_index_by_offset(self._buffer(), self.entries, self._clamped(offset - 1))
+        self._keep(slot + 1)
+
+    def sanity_check(self) -> None:
+        self._check_length()
+        if not self.entries:
+            return
+        first, last = self.entry(0), self.last
+        if last.timestamp_ms < first.timestamp_ms:
+            raise CorruptIndexError(
+                self.path,
+                f"last timestamp {last.timestamp_ms} is below the first, {first.timestamp_ms}",
+            )
+        if last.offset < self.base_offset:
+            raise CorruptIndexError(
+                self.path, f"last offset {last.offset} is below the base {self.base_offset}"
+            )

@@ -1,0 +1,148 @@
+"""Names of files and directories in a log directory, built and parsed; the only place that knows.
+
+<log dir>/orders-3/                                    a replica: topic, last dash, partition
+<log dir>/orders-3.<32 hex>-delete/                    waiting to be deleted (-future, -stray)
+<log dir>/orders-3/00000000000000000042.log            a segment whose base offset is 42
+<log dir>/orders-3/00000000000000000042.log.deleted    the suffix comes after the whole name
+<log dir>/orders-3/.stratalog/                         what is ours; Apache Kafka ignores it
+"""
+
+import os
+import re
+import uuid
+from dataclasses import dataclass
+
+from stratalog.errors import TopicNameError
+
+LOG_SUFFIX = ".log"
+OFFSET_INDEX_SUFFIX = ".index"
+TIME_INDEX_SUFFIX = ".timeindex"
+TRANSACTION_INDEX_SUFFIX = ".txnindex"
+SNAPSHOT_SUFFIX = ".snapshot"
+DELETED_SUFFIX = ".deleted"
+CLEANED_SUFFIX = ".cleaned"
+SWAP_SUFFIX = ".swap"
+
+SEGMENT_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
+INDEX_SUFFIXES = SEGMENT_SUFFIXES[1:]
+
+LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
+PARTITION_METADATA = "partition.metadata"
+
+LOCK_FILE = ".lock"
+OWNER_FILE = ".stratalog-owner"
+META_PROPERTIES = "meta.properties"
+CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
+RECOVERY_POINT_CHECKPOINT = "recovery-point-offset-checkpoint"
+LOG_START_CHECKPOINT = "log-start-offset-checkpoint"
+HIGH_WATERMARK_CHECKPOINT = "replication-offset-checkpoint"
+CLEANER_CHECKPOINT = "cleaner-offset-checkpoint"
+
+OWN_DIRECTORY = ".stratalog"
+CLUSTER_METADATA_TOPIC = "__cluster_metadata"
+REMOTE_INDEX_CACHE = "remote-log-index-cache"
+
+DELETE_DIRECTORY = "-delete"
+FUTURE_DIRECTORY = "-future"
+STRAY_DIRECTORY = "-stray"
+_DIRECTORY_SUFFIXES = (DELETE_DIRECTORY, FUTURE_DIRECTORY, STRAY_DIRECTORY)
+
+TOPIC_NAME_LENGTH_MAX = 249
+_FILE_NAME_LENGTH_MAX = 255
+_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+_SUFFIXED_DIRECTORY = re.compile(r"(\S+)-(\S+)\.(\S+)(-delete|-future|-stray)")
+_SEGMENT_FILE = re.compile(
+    r"(?P<offset>\d{20,})(?P<kind>\.log|\.index|\.timeindex|\.txnindex|\.snapshot)"
+    r"(?P<state>\.deleted|\.cleaned|\.swap)?"
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TopicPartition:
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFileName:
+    """A parsed file name: ``state`` is one of the three suffixes, or empty for a plain file."""
+
+    offset: int
+    kind: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaDirectoryName:
+    """A parsed directory name: ``state`` is ``-delete``, ``-future``, ``-stray`` or empty."""
+
+    topic_partition: TopicPartition
+    state: str
+
+
+def segment_file(directory: str, base_offset: int, suffix: str) -> str:
+    return f"{directory}/{base_offset:020d}{suffix}"
+
+
+def parse_segment_file(name: str) -> SegmentFileName | None:
+    match = _SEGMENT_FILE.fullmatch(name)
+    if match is None:
+        return None
+    return SegmentFileName(int(match["offset"]), match["kind"], match["state"] or "")
+
+
+def validate_topic_name(name: str) -> str:
+    """Return ``name``, or raise the sentence that says which of Kafka's rules it breaks."""
+    if not name:
+        raise TopicNameError(name, "a topic name may not be empty")
+    if name in (".", ".."):
+        raise TopicNameError(name, "a topic may not be called '.' or '..'")
+    if len(name) > TOPIC_NAME_LENGTH_MAX:
+        raise TopicNameError(
+            name, f"a topic name has at most {TOPIC_NAME_LENGTH_MAX} characters, this {len(name)}"
+        )
+    if _TOPIC_NAME.fullmatch(name) is None:
+        raise TopicNameError(name, "a topic name holds only letters, digits, '.', '_' and '-'")
+    return name
+
+
+def replica_directory(topic_partition: TopicPartition) -> str:
+    return f"{topic_partition.topic}-{topic_partition.partition}"
+
+
+def suffixed_directory(topic_partition: TopicPartition, state: str) -> str:
+    """The unique name a replica's directory takes when it is deleted, strayed or being moved.
+
+    The topic is cut so that the whole fits a file name; only ``-future`` names are never cut,
+    because the topic must be readable from them.
+    """
+    tail = f"-{topic_partition.partition}.{uuid.uuid4().hex}{state}"
+    if state == FUTURE_DIRECTORY:
+        return topic_partition.topic + tail
+    return topic_partition.topic[: _FILE_NAME_LENGTH_MAX - len(tail)] + tail
+
+
+def parse_replica_directory(name: str) -> ReplicaDirectoryName:
+    state = next((suffix for suffix in _DIRECTORY_SUFFIXES if name.endswith(suffix)), "")
+    plain = name
+    if state:
+        if _SUFFIXED_DIRECTORY.fullmatch(name) is None:
+            raise TopicNameError(name, f"a {state} directory is called topic-partition.id{state}")
+        plain = name[: name.rindex(".")]
+    topic, dash, partition = plain.rpartition("-")
+    if not dash or not topic or not _is_partition(partition):
+        raise TopicNameError(name, "a replica's directory is called topic-partition")
+    return ReplicaDirectoryName(TopicPartition(topic, int(partition)), state)
+
+
+def _is_partition(text: str) -> bool:
+    return text.isascii() and text.isdigit() and int(text) < 2**31
+
+
+def base_offset_of(path: str) -> int:
+    """The offset a segment file's name tells, or -1 when it is no such name."""
+    parsed = parse_segment_file(os.path.basename(path))
+    return -1 if parsed is None else parsed.offset

@@ -1,0 +1,658 @@
+"""One replica: an ordered run of segments, appended at the end and read anywhere.
+
+Rules that always hold:
+
+* log start offset <= last stable offset <= high watermark <= log end offset
+* log start offset <= recovery point <= log end offset; everything below the recovery point has
+  been flushed
+* with ``log.flush.on.ack`` the high watermark never passes the recovery point
+
+A log is confined to one thread, its owner's. Nothing here locks.
+"""
+
+import os
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from typing_extensions import Buffer
+
+from stratalog.clock import Clock, SystemClock
+from stratalog.config import TopicConfig
+from stratalog.errors import (
+    DiskError,
+    DiskFullError,
+    LogClosedError,
+    LogDamagedError,
+    OffsetOutOfRangeError,
+    RecordBatchTooLargeError,
+    UnexpectedAppendOffsetError,
+)
+from stratalog.records import AppendOrigin, BatchHeader, Codec, ProduceRules, validate_produced
+from stratalog.storage.appending import (
+    Append,
+    LogAppendInfo,
+    ProducerChanges,
+    follower_append,
+    plan_producer_changes,
+)
+from stratalog.storage.checkpoint import read_topic_id, write_topic_id
+from stratalog.storage.deletion import PendingDeletes
+from stratalog.storage.epochs import LeaderEpochs
+from stratalog.storage.files import File, FileSystem, OsFileSystem
+from stratalog.storage.flushing import FlushTask
+from stratalog.storage.handles import HandleCache
+from stratalog.storage.index import RELATIVE_OFFSET_MAX
+from stratalog.storage.layout import (
+    DELETED_SUFFIX,
+    PARTITION_METADATA,
+    TopicPartition,
+    parse_replica_directory,
+)
+from stratalog.storage.ours import OwnFiles
+from stratalog.storage.producers import CompletedTransaction, ProducerStates
+from stratalog.storage.reading import FetchedData, Isolation, read_log
+from stratalog.storage.replay import rebuild_producers
+from stratalog.storage.rolling import RollCause, RollReason, plan_roll
+from stratalog.storage.segment import Segment
+from stratalog.storage.segments import Segments
+from stratalog.storage.snapshots import Snapshots
+from stratalog.storage.transactions import AbortedTransaction
+
+
+class DiskState(Enum):
+    """What appends to a log directory meet; one value is shared by all its logs."""
+
+    ONLINE = "online"
+    FULL = "full"
+    OFFLINE = "offline"
+
+
+@dataclass(slots=True)
+class DirectoryState:
+    """The state of the log directory a log lives in. Its manager changes it."""
+
+    state: DiskState = DiskState.ONLINE
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class LogContext:
+    """What a log is given by its owner: the disk, the time, and the broker's settings."""
+
+    files: FileSystem
+    clock: Clock
+    handles: HandleCache
+    directory_state: DirectoryState
+    flush_on_ack: bool = True
+    producer_expiration_ms: int = 86_400_000
+    # Told before a log is cut: its recovery point on disk must not stay above the cut.
+    checkpoint_recovery_points: Callable[[], None] = lambda: None
+
+    @classmethod
+    def default(cls) -> "LogContext":
+        return cls(OsFileSystem(), SystemClock(), HandleCache(), DirectoryState())
+
+
+@dataclass(slots=True)
+class LoadedLog:
+    """What opening a directory found; ``recovery.load_log`` makes it."""
+
+    segments: Segments
+    epochs: LeaderEpochs
+    producers: ProducerStates
+    snapshots: Snapshots
+    log_start_offset: int
+    log_end_offset: int
+    recovery_point: int
+    is_damaged: bool
+
+
+class Log:
+    """See the top of this file. Opened by ``recovery.open_log``."""
+
+    def __init__(
+        self, directory: str, config: TopicConfig, context: LogContext, loaded: LoadedLog
+    ) -> None:
+        self.directory = directory
+        self.topic_partition: TopicPartition = parse_replica_directory(
+            os.path.basename(directory)
+        ).topic_partition
+        self.config = config
+        self.context = context
+        self.segments = loaded.segments
+        self.epochs = loaded.epochs
+        self.producers = loaded.producers
+        self.snapshots = loaded.snapshots
+        self.log_start_offset = loaded.log_start_offset
+        self.log_end_offset = loaded.log_end_offset
+        self.recovery_point = loaded.recovery_point
+        self.high_watermark = loaded.log_start_offset
+        self.is_damaged = loaded.is_damaged
+        self.last_flush_ms = context.clock.now_ms()
+        self.pending_deletes = PendingDeletes(context.files)
+        self.own = OwnFiles(context.files, directory)
+        self.recovery_report: object = None
+        self._closed = False
+        self._failure: DiskError | None = None
+        self._truncations = 0
+        self._rules = produce_rules(config)
+        self._topic_id = read_topic_id(context.files, self._metadata_path)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Log {self.topic_partition} [{self.log_start_offset}, {self.log_end_offset}) "
+            f"hw={self.high_watermark} segments={len(self.segments)}>"
+        )
+
+    @property
+    def _metadata_path(self) -> str:
+        return f"{self.directory}/{PARTITION_METADATA}"
+
+    @property
+    def topic_id(self) -> uuid.UUID | None:
+        return self._topic_id
+
+    def assign_topic_id(self, topic_id: uuid.UUID) -> None:
+        """Durable when it returns, and so before the first append."""
+        write_topic_id(self.context.files, self._metadata_path, topic_id)
+        self._topic_id = topic_id
+
+    @property
+    def size_bytes(self) -> int:
+        return self.segments.size_bytes
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Where a reader of committed data stops."""
+        unstable = self.producers.first_unstable_offset
+        if unstable is None:
+            return self.high_watermark
+        return min(max(unstable, self.log_start_offset), self.high_watermark)
+
+    def configure(self, config: TopicConfig) -> None:
+        """Take changed settings; they count from the next operation on."""
+        self.config = config
+        self._rules = produce_rules(config)
+        for segment in self.segments:
+            segment.configure(config)
+
+    def assign_leader_epoch(self, epoch: int) -> None:
+        """This replica leads from its log end on; durable before anything is appended."""
+        self.epochs.assign(epoch, self.log_end_offset)
+
+    # --- appending ----------------------------------------------------------------------------
+
+    def append_as_leader(
+        self,
+        records: Buffer,
+        *,
+        leader_epoch: int = 0,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+    ) -> LogAppendInfo:
+        """Check what a producer sent, give it offsets and write it; durable after ``flush``."""
+        self._check_appendable()
+        produced = validate_produced(
+            records,
+            self._rules,
+            first_offset=self.log_end_offset,
+            leader_epoch=leader_epoch,
+            now_ms=self.context.clock.now_ms(),
+            origin=origin,
+        )
+        return self._append(
+            Append(
+                produced.headers,
+                produced.buffers,
+                produced.size_bytes,
+                origin,
+                produced.log_append_time_ms,
+            )
+        )
+
+    def append_as_follower(self, records: Buffer, *, leader_epoch: int = -1) -> LogAppendInfo:
+        """Write batches exactly as the leader sent them."""
+        self._check_appendable()
+        append = follower_append(
+            records, log_end_offset=self.log_end_offset, leader_epoch=leader_epoch
+        )
+        if append is None:
+            end = self.log_end_offset
+            return LogAppendInfo(end, end - 1, -1, -1, self.log_start_offset, 0)
+        first = append.batches[0]
+        lowest = first.base_offset if first.magic >= 2 else first.last_offset
+        if lowest < self.log_end_offset:
+            raise UnexpectedAppendOffsetError(lowest, self.log_end_offset)
+        return self._append(append)
+
+    def _check_appendable(self) -> None:
+        if self._closed or self._failure is not None:
+            raise LogClosedError(f"{self.topic_partition} is closed: {self._failure or 'closed'}")
+        if self.is_damaged:
+            raise LogDamagedError(
+                f"{self.topic_partition} has damage that recovery may not cut away; "
+                f"see 'stratalog log verify' and 'stratalog log repair' for {self.directory}"
+            )
+        directory = self.context.directory_state
+        if directory.state is DiskState.FULL:
+            raise DiskFullError("append", self.directory, 0, directory.reason)
+        if directory.state is DiskState.OFFLINE:
+            raise LogClosedError(f"{self.topic_partition} is offline: {directory.reason}")
+
+    def _append(self, append: Append) -> LogAppendInfo:
+        # All that can refuse the batches comes before anything is changed.
+        if append.size_bytes > self.config.segment_size_bytes:
+            raise RecordBatchTooLargeError(append.size_bytes, self.config.segment_size_bytes)
+        plan = plan_producer_changes(
+            self.producers, append.batches, append.origin, append.batch_bytes
+        )
+        if plan.duplicate is not None:
+            first = plan.duplicate
+            return LogAppendInfo(
+                first.first_offset,
+                first.last_offset,
+                first.timestamp_ms,
+                append.log_append_time_ms,
+                self.log_start_offset,
+                append.size_bytes,
+                is_duplicate=True,
+            )
+        try:
+            self._assign_epochs(append.batches)
+            self._maybe_roll(append)
+            self.segments.active.append(append.batches, append.buffers)
+            first_offset = self._first_offset(append)
+            self.log_end_offset = append.last_offset + 1
+            self._apply(plan)
+        except DiskFullError:
+            raise
+        except DiskError as error:
+            self.fail(error)
+            raise
+        if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
+            self.flush()
+        return LogAppendInfo(
+            first_offset,
+            append.last_offset,
+            append.max_timestamp_ms,
+            append.log_append_time_ms,
+            self.log_start_offset,
+            append.size_bytes,
+        )
+
+    def _first_offset(self, append: Append) -> int:
+        return append.first_offset if append.first_offset >= 0 else self.log_end_offset
+
+    def _assign_epochs(self, batches: Sequence[BatchHeader]) -> None:
+        for batch in batches:
+            epoch = batch.partition_leader_epoch
+            if batch.magic < 2:
+                self.epochs.clear()
+            elif epoch >= 0 and epoch != self.epochs.latest_epoch:
+                self.epochs.assign(epoch, batch.base_offset)
+
+    def _apply(self, plan: ProducerChanges) -> None:
+        for change in plan.changes.values():
+            self.producers.apply(change)
+        for done in plan.completed:
+            self._complete(done)
+        self.producers.map_end_offset = self.log_end_offset
+
+    def _complete(self, done: CompletedTransaction) -> None:
+        if done.is_aborted:
+            self.segments.active.transaction_index.append(
+                AbortedTransaction(
+                    done.producer_id,
+                    done.first_offset,
+                    done.last_offset,
+                    self.producers.last_stable_offset_after(done),
+                )
+            )
+        self.producers.complete(done)
+
+    # --- rolling ------------------------------------------------------------------------------
+
+    def _maybe_roll(self, append: Append) -> None:
+        reason = plan_roll(
+            self.segments.active,
+            self.config,
+            incoming_bytes=append.size_bytes,
+            incoming_last_offset=append.last_offset,
+            incoming_max_timestamp_ms=append.max_timestamp_ms,
+            now_ms=self.context.clock.now_ms(),
+        )
+        if reason is None:
+            return
+        first = append.batches[0]
+        # The first offset of an old compressed message is unknown without decompressing it: its
+        # last one bounds it from above, and the range of a segment from below.
+        expected = first.base_offset if first.magic >= 2 else append.last_offset
+        if first.magic < 2:
+            expected -= RELATIVE_OFFSET_MAX
+        self.roll(reason, expected_base_offset=expected)
+
+    def roll(
+        self,
+        reason: RollReason | None = None,
+        *,
+        expected_base_offset: int = 0,
+    ) -> Segment:
+        """Turn to a new segment. The old one is left trimmed, its flush is due."""
+        reason = reason or RollReason(RollCause.REQUESTED, "asked for")
+        base_offset = max(expected_base_offset, self.log_end_offset)
+        old = self.segments.active
+        if old.base_offset == base_offset:
+            # Only an empty active segment can have that base: its index was too small to begin.
+            assert old.size_bytes == 0, f"{old} holds batches and {base_offset} is its base"
+            self.pending_deletes.add(old.mark_deleted(), self._delete_due_ms())
+        else:
+            assert base_offset > old.base_offset, f"roll to {base_offset} behind {old}"
+            old.become_inactive()
+        segment = Segment.create(
+            self.context.files,
+            self.directory,
+            base_offset,
+            self.config,
+            self.context.handles,
+            now_ms=self.context.clock.now_ms(),
+        )
+        self.segments.add(segment)
+        self.own.note_roll(base_offset, reason, self.context.clock.now_ms())
+        self.producers.map_end_offset = base_offset
+        self._maybe_snapshot(durable=False)
+        return segment
+
+    def _maybe_snapshot(self, *, durable: bool) -> None:
+        end = self.producers.map_end_offset
+        if end > self.producers.last_snapshot_offset:
+            self.snapshots.write(end, self.producers, durable=durable)
+            self.producers.last_snapshot_offset = end
+
+    # --- reading ------------------------------------------------------------------------------
+
+    def read(
+        self,
+        start_offset: int,
+        *,
+        max_bytes: int,
+        isolation: Isolation = Isolation.HIGH_WATERMARK,
+        min_one_message: bool = True,
+    ) -> FetchedData:
+        """Batches from the one that holds ``start_offset`` on, as a slice of a file."""
+        if self._closed:
+            raise LogClosedError(f"{self.topic_partition} is closed")
+        return read_log(
+            self,
+            start_offset,
+            max_bytes=max_bytes,
+            isolation=isolation,
+            min_one_message=min_one_message,
+        )
+
+    # --- watermarks ---------------------------------------------------------------------------
+
+    def update_high_watermark(self, offset: int) -> int:
+        """Set the high watermark as far as the rules allow; returns what it is now."""
+        highest = self.log_end_offset
+        if self.context.flush_on_ack:
+            highest = min(highest, self.recovery_point)
+        self.high_watermark = max(self.log_start_offset, min(offset, highest))
+        self.producers.on_high_watermark(self.high_watermark)
+        return self.high_watermark
+
+    def raise_high_watermark(self, offset: int) -> bool:
+        """Move the high watermark up, never down; whether it moved."""
+        before = self.high_watermark
+        return self.update_high_watermark(max(offset, before)) > before
+
+    def raise_log_start_offset(self, offset: int) -> bool:
+        """Forget everything below ``offset``, at most up to the high watermark.
+
+        Files go later, when a retention pass finds whole segments below it.
+        """
+        if offset > self.high_watermark:
+            raise OffsetOutOfRangeError(offset, self.log_start_offset, self.high_watermark)
+        if offset <= self.log_start_offset:
+            return False
+        self._set_log_start_offset(offset)
+        return True
+
+    def delete_records(self, offset: int) -> int:
+        """DeleteRecords: raise the log start to ``offset``, -1 for the high watermark."""
+        target = self.high_watermark if offset == -1 else offset
+        if target < 0:
+            raise OffsetOutOfRangeError(target, self.log_start_offset, self.high_watermark)
+        self.raise_log_start_offset(target)
+        return self.log_start_offset
+
+    def _set_log_start_offset(self, offset: int) -> None:
+        self.log_start_offset = offset
+        self.high_watermark = max(self.high_watermark, offset)
+        self.recovery_point = max(self.recovery_point, offset)
+        self.epochs.truncate_from_start(offset)
+        self.producers.on_log_start_offset(offset)
+
+    # --- flushing -----------------------------------------------------------------------------
+
+    @property
+    def unflushed_messages(self) -> int:
+        return self.log_end_offset - self.recovery_point
+
+    @property
+    def needs_flush(self) -> bool:
+        return self.unflushed_messages > 0 and self._failure is None and not self.is_damaged
+
+    def is_flush_due(self, now_ms: int) -> bool:
+        """By ``flush.ms``: whether the last flush is too long ago."""
+        return self.unflushed_messages > 0 and now_ms - self.last_flush_ms >= self.config.flush_ms
+
+    def plan_flush(self, *, include_empty_active: bool = False) -> FlushTask | None:
+        """What to sync so that everything appended so far is durable; None if nothing is due."""
+        end_offset = self.log_end_offset + (1 if include_empty_active else 0)
+        if end_offset <= self.recovery_point:
+            return None
+        dirty = [
+            segment
+            for segment in self.segments.from_floor(self.recovery_point)
+            if segment.base_offset < end_offset
+        ]
+        targets: list[File] = []
+        for segment in dirty:
+            targets.extend(segment.sync_targets())
+        return FlushTask(
+            self.context.files,
+            self.directory,
+            self.log_end_offset,
+            self._truncations,
+            targets,
+            self.snapshots.take_unsynced(),
+            sync_directory=any(s.base_offset >= self.recovery_point for s in dirty),
+        )
+
+    def complete_flush(self, task: FlushTask) -> None:
+        """Note that ``task`` has run."""
+        # If the log was cut while the task ran on another thread, what stands at those offsets
+        # now may not be what was synced; the next flush will say.
+        if task.truncations == self._truncations:
+            self.recovery_point = max(self.recovery_point, task.end_offset)
+            self.last_flush_ms = self.context.clock.now_ms()
+
+    def flush(self, *, include_empty_active: bool = False) -> None:
+        """Make everything appended so far durable."""
+        if self._failure is not None:
+            raise LogClosedError(f"{self.topic_partition} has failed: {self._failure}")
+        task = self.plan_flush(include_empty_active=include_empty_active)
+        if task is None:
+            return
+        try:
+            task.run()
+        except DiskError as error:
+            # A sync that failed may have dropped the pages it could not write: neither trying
+            # again nor reading them back would prove anything.
+            self.fail(error)
+            raise
+        self.complete_flush(task)
+
+    def fail(self, error: DiskError) -> None:
+        """No append and no flush from now on; what is below the recovery point can be read.
+
+        The disk is not to be trusted any more, so the whole directory goes offline with it.
+        """
+        self._failure = self._failure or error
+        directory = self.context.directory_state
+        if directory.state is not DiskState.OFFLINE:
+            directory.state = DiskState.OFFLINE
+            directory.reason = str(error)
+
+    @property
+    def failure(self) -> DiskError | None:
+        return self._failure
+
+    # --- shrinking ----------------------------------------------------------------------------
+
+    def truncate_to(self, offset: int) -> bool:
+        """Cut the log so that it ends at ``offset``; whether anything was cut."""
+        assert offset >= 0, f"truncation to {offset}"
+        if offset >= self.log_end_offset:
+            self.epochs.truncate_from_end(offset)
+            self.epochs.flush()
+            return False
+        if offset < self.segments.first.base_offset:
+            self.truncate_fully_and_start_at(offset)
+            return True
+        self._end_at(offset)
+        for segment in self.segments.above(offset):
+            self._drop(segment)
+        active = self.segments.active
+        active.truncate_to(offset)
+        active.become_active()
+        self.epochs.truncate_from_end(offset)
+        self.epochs.flush()
+        self._rebuild_producers()
+        return True
+
+    def truncate_fully_and_start_at(
+        self, offset: int, *, log_start_offset: int | None = None
+    ) -> None:
+        """Drop everything; the log goes on, empty, at ``offset``."""
+        self._end_at(min(offset, self.log_start_offset))
+        for segment in self.segments:
+            self._drop(segment)
+        self.segments.add(
+            Segment.create(
+                self.context.files,
+                self.directory,
+                offset,
+                self.config,
+                self.context.handles,
+                now_ms=self.context.clock.now_ms(),
+            )
+        )
+        self.log_start_offset = offset if log_start_offset is None else log_start_offset
+        self.log_end_offset = offset
+        self.high_watermark = offset
+        self.recovery_point = offset
+        self.epochs.clear()
+        for known in self.snapshots.offsets:
+            self.snapshots.remove(known)
+        self.producers.clear(offset)
+
+    def _end_at(self, offset: int) -> None:
+        self._truncations += 1
+        self.log_end_offset = offset
+        self.log_start_offset = min(self.log_start_offset, offset)
+        self.high_watermark = min(self.high_watermark, offset)
+        if self.recovery_point > offset:
+            self.recovery_point = offset
+            self.context.checkpoint_recovery_points()
+
+    def _rebuild_producers(self) -> None:
+        rebuild_producers(
+            self.producers,
+            self.snapshots,
+            self.segments,
+            log_start_offset=self.log_start_offset,
+            log_end_offset=self.log_end_offset,
+            now_ms=self.context.clock.now_ms(),
+        )
+        self._maybe_snapshot(durable=True)
+        self.producers.on_high_watermark(self.high_watermark)
+
+    def delete_segments(self, doomed: Sequence[Segment]) -> None:
+        """Remove whole segments from the log's start: files are renamed now, unlinked later."""
+        if not doomed:
+            return
+        if len(doomed) == len(self.segments):
+            self.roll(RollReason(RollCause.REQUESTED, "every segment is being deleted"))
+        survivors = [s for s in self.segments if s not in doomed]
+        if survivors[0].base_offset > self.log_start_offset:
+            self._set_log_start_offset(survivors[0].base_offset)
+        for segment in doomed:
+            self._drop(segment)
+
+    def _drop(self, segment: Segment) -> None:
+        self.segments.remove(segment)
+        paths = segment.mark_deleted()
+        if self.snapshots.forget(segment.base_offset):
+            snapshot = self.snapshots.path(segment.base_offset)
+            self.context.files.rename(snapshot, snapshot + DELETED_SUFFIX)
+            paths.append(snapshot + DELETED_SUFFIX)
+        self.pending_deletes.add(paths, self._delete_due_ms())
+
+    def run_deletes(self, now_ms: int) -> None:
+        """Unlink the files whose time has come."""
+        self.pending_deletes.run(now_ms)
+
+    def _delete_due_ms(self) -> int:
+        return self.context.clock.now_ms() + self.config.file_delete_delay_ms
+
+    # --- closing ------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Flush and close cleanly: the next start need not recover this log."""
+        if self._closed:
+            return
+        if self._failure is not None or self.is_damaged:
+            self.abandon()
+            return
+        self.flush(include_empty_active=True)
+        self._maybe_snapshot(durable=True)
+        self.epochs.flush()
+        self.segments.active.close()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of the files without flushing: the disk has failed, or the log is deleted."""
+        self._closed = True
+        for segment in self.segments:
+            segment.discard()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
+
+    @property
+    def needs_recovery(self) -> bool:
+        """Whether the next start has to read this log again."""
+        return self.is_damaged or self._failure is not None or not self._closed
+
+
+def produce_rules(config: TopicConfig) -> ProduceRules:
+    """What a topic's settings say about produced batches."""
+    name = config.compression_type
+    codec = None if name == "producer" else Codec.from_name(name)
+    levels = {
+        Codec.GZIP: config.compression_gzip_level,
+        Codec.LZ4: config.compression_lz4_level,
+        Codec.ZSTD: config.compression_zstd_level,
+    }
+    return ProduceRules(
+        compacted=config.compact,
+        log_append_time=config.message_timestamp_type == "LogAppendTime",
+        before_max_ms=config.message_timestamp_before_max_ms,
+        after_max_ms=config.message_timestamp_after_max_ms,
+        max_message_bytes=config.max_message_bytes,
+        codec=codec,
+        level=None if codec is None else levels.get(codec),
+    )

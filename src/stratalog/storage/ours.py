@@ -1,0 +1,89 @@
+"""Small files of our own, in ``<partition>/.stratalog/``, which Apache Kafka ignores.
+
+    rolls      a line of JSON per roll: which segment it began, and why
+    damage     JSON: what recovery found and may not cut away; until a person has decided
+
+Both are written best effort: losing one loses an explanation, and no data.
+"""
+
+import json
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any
+
+from stratalog.errors import DiskError
+from stratalog.storage.damage import Damage
+from stratalog.storage.files import FileSystem, read_file, replace_file
+from stratalog.storage.layout import OWN_DIRECTORY
+from stratalog.storage.rolling import RollCause, RollReason
+
+
+class OwnFiles:
+    def __init__(self, files: FileSystem, directory: str) -> None:
+        self._files = files
+        self._directory = f"{directory}/{OWN_DIRECTORY}"
+
+    def _make_directory(self) -> None:
+        if not self._files.exists(self._directory):
+            self._files.make_directory(self._directory)
+
+    def _read(self, name: str) -> str:
+        path = f"{self._directory}/{name}"
+        if not self._files.exists(path):
+            return ""
+        return read_file(self._files, path).decode(errors="replace")
+
+    # --- why segments were rolled -------------------------------------------------------------
+
+    def note_roll(self, base_offset: int, reason: RollReason, now_ms: int) -> None:
+        line = {
+            "base_offset": base_offset,
+            "cause": reason.cause.value,
+            "explanation": reason.explanation,
+            "at_ms": now_ms,
+        }
+        with suppress(DiskError):
+            self._make_directory()
+            file = self._files.open(f"{self._directory}/rolls", create=True)
+            try:
+                file.write_at(file.size_bytes(), [(json.dumps(line) + "\n").encode()])
+            finally:
+                file.close()
+
+    def rolls(self) -> dict[int, RollReason]:
+        """The reasons known, by the base offset of the segment that each began."""
+        found = {}
+        for line in self._read("rolls").splitlines():
+            with suppress(ValueError, KeyError, TypeError):
+                roll = json.loads(line)
+                found[int(roll["base_offset"])] = RollReason(
+                    RollCause(roll["cause"]), str(roll["explanation"])
+                )
+        return found
+
+    # --- damage -------------------------------------------------------------------------------
+
+    def note_damage(self, recovery_point: int, damage: dict[int, list[Damage]]) -> None:
+        content: dict[str, Any] = {
+            "recovery_point": recovery_point,
+            "damage": {
+                str(base): [asdict(each) for each in found] for base, found in damage.items()
+            },
+        }
+        self._make_directory()
+        replace_file(
+            self._files, f"{self._directory}/damage", json.dumps(content, indent=1).encode()
+        )
+
+    def damaged_recovery_point(self) -> int | None:
+        """The recovery point to start from again if this log was left damaged."""
+        text = self._read("damage")
+        if not text:
+            return None
+        try:
+            return int(json.loads(text)["recovery_point"])
+        except (ValueError, KeyError, TypeError):
+            return 0
+
+    def forget_damage(self) -> None:
+        self._files.unlink(f"{self._directory}/damage", missing_ok=True)

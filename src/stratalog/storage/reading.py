@@ -1,0 +1,136 @@
+"""Reading batches out of a log: how far a reader may see, and the slice of a file it is given."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from stratalog.errors import OffsetOutOfRangeError
+from stratalog.records import BatchHeader
+from stratalog.storage.segment import FileSlice, Segment
+from stratalog.storage.transactions import AbortedTransaction
+
+if TYPE_CHECKING:
+    from stratalog.storage.log import Log
+
+
+class Isolation(Enum):
+    """The upper bound of a read."""
+
+    LOG_END = "log end"  # followers
+    HIGH_WATERMARK = "high watermark"  # consumers, read_uncommitted
+    TXN_COMMITTED = "last stable offset"  # consumers, read_committed
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedData:
+    """What a read returns. ``records`` is None when there is nothing to see.
+
+    The slice begins on a batch boundary, perhaps at offsets below the one asked for, and may end
+    inside a batch: whoever reads it drops both. ``aborted`` is given to readers of committed data.
+    """
+
+    start_offset: int
+    records: FileSlice | None
+    segment_base_offset: int = -1
+    is_first_batch_incomplete: bool = False
+    aborted: tuple[AbortedTransaction, ...] | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        return 0 if self.records is None else self.records.size_bytes
+
+
+def upper_bound(log: "Log", isolation: Isolation) -> int:
+    if isolation is Isolation.LOG_END:
+        return log.log_end_offset
+    if isolation is Isolation.HIGH_WATERMARK:
+        return log.high_watermark
+    return log.last_stable_offset
+
+
+def read_log(
+    log: "Log", start_offset: int, *, max_bytes: int, isolation: Isolation, min_one_message: bool
+) -> FetchedData:
+    if not log.log_start_offset <= start_offset <= log.log_end_offset:
+        raise OffsetOutOfRangeError(start_offset, log.log_start_offset, log.log_end_offset)
+    bound = upper_bound(log, isolation)
+    committed = isolation is Isolation.TXN_COMMITTED
+    nothing = FetchedData(start_offset, None, aborted=() if committed else None)
+    if start_offset >= bound:
+        return nothing
+    found = _first_batch(log, start_offset)
+    if found is None:
+        return nothing
+    segment, header = found
+    end_position = _end_position(log, segment, bound)
+    # Damage in the way ends the slice; the next read, from behind it, says that it is corrupt.
+    end_position = segment.damage.next_start(header.position, end_position)
+    size_bytes = min(
+        end_position - header.position,
+        max(max_bytes, header.size_bytes if min_one_message else 0),
+    )
+    if size_bytes <= 0:
+        return nothing
+    aborted = None
+    if committed:
+        aborted = _aborted(log, segment, start_offset, header.position + size_bytes)
+    return FetchedData(
+        start_offset,
+        segment.slice(header.position, size_bytes),
+        segment.base_offset,
+        size_bytes < header.size_bytes,
+        aborted,
+    )
+
+
+def _first_batch(log: "Log", offset: int) -> tuple[Segment, BatchHeader] | None:
+    """The first batch that ends at ``offset`` or later; compaction may have moved it on."""
+    segment = log.segments.floor(offset)
+    if segment is None:
+        raise OffsetOutOfRangeError(offset, log.log_start_offset, log.log_end_offset)
+    while segment is not None:
+        header = segment.find(offset)
+        if header is not None:
+            return segment, header
+        segment = log.segments.higher(segment)
+    return None
+
+
+def _end_position(log: "Log", segment: Segment, bound: int) -> int:
+    """Where the readable bytes of ``segment`` end for a reader that stops at ``bound``."""
+    if bound >= log.log_end_offset:
+        return segment.size_bytes
+    owner = log.segments.floor(bound)
+    if owner is None or segment.base_offset > owner.base_offset:
+        return 0
+    if segment.base_offset < owner.base_offset:
+        return segment.size_bytes
+    header = segment.find(bound)
+    return segment.size_bytes if header is None else header.position
+
+
+def _aborted(
+    log: "Log", segment: Segment, start_offset: int, end_position: int
+) -> tuple[AbortedTransaction, ...]:
+    """Transactions that a reader of this slice has to drop.
+
+    The slice's end is turned into an offset by the index: a little too far is harmless, the
+    reader is told of a transaction that does not concern it.
+    """
+    entry = segment.offset_index.upper_bound(end_position)
+    following = log.segments.higher(segment)
+    if entry is not None and entry.offset >= start_offset:
+        end_offset = entry.offset
+    elif following is not None:
+        end_offset = following.base_offset
+    else:
+        end_offset = log.log_end_offset
+    found: list[AbortedTransaction] = []
+    current: Segment | None = segment
+    while current is not None:
+        search = current.transaction_index.collect(start_offset, end_offset)
+        found.extend(search.transactions)
+        if search.is_complete:
+            break
+        current = log.segments.higher(current)
+    return tuple(found)

@@ -1,0 +1,495 @@
+"""A run of batches stored in one ``.log`` file, with the sparse indexes beside it.
+
+Segments divide a log's offsets: this one owns all from ``base_offset`` up to its successor's, and
+its first batch may start later, since compaction leaves gaps. Batches are stored exactly as they
+travel on the wire, so a fetch can hand file bytes to the network untouched.
+
+Only the last segment of a log accepts appends. The owner serializes writers. Readers need no lock:
+they stay below the high watermark, where, unclean elections aside, bytes no longer change.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from typing_extensions import Buffer
+
+from stratalog.config import TopicConfig
+from stratalog.errors import (
+    CorruptBatchError,
+    CorruptSegmentError,
+    DiskFullError,
+    SegmentOffsetOverflowError,
+)
+from stratalog.records import (
+    BatchHeader,
+    check_crc,
+    find_batch,
+    find_record_by_timestamp,
+    read_header,
+    read_headers,
+)
+from stratalog.storage.damage import Damage, DamageMap
+from stratalog.storage.files import File, FileSystem
+from stratalog.storage.handles import HandleCache
+from stratalog.storage.index import (
+    NO_TIMESTAMP,
+    RELATIVE_OFFSET_MAX,
+    OffsetIndex,
+    TimeIndex,
+    TimestampOffset,
+)
+from stratalog.storage.layout import (
+    DELETED_SUFFIX,
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    SEGMENT_SUFFIXES,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    segment_file,
+)
+from stratalog.storage.transactions import TransactionIndex
+
+# A lookup reads this much at a time: a little more than the default index interval, so that
+# most searches between two index entries end in one read.
+_LOOKUP_BYTES = 4096 + 64
+_WALK_BYTES = 256 * 1024
+_HEADER_BYTES = 61
+
+
+@dataclass(frozen=True, slots=True)
+class FileSlice:
+    """Bytes of a file, fit for ``sendfile``: nothing has been read yet.
+
+    Holding the slice keeps the file open, also when it is deleted or its segment closed meanwhile.
+    """
+
+    file: File
+    position: int
+    size_bytes: int
+
+    def fileno(self) -> int:
+        return self.file.fileno()
+
+    def read(self) -> bytes:
+        return self.file.read_at(self.position, self.size_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRecord:
+    """A record found by its timestamp."""
+
+    offset: int
+    timestamp_ms: int
+    leader_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentSizes:
+    """What a directory listing already knows of a segment's files."""
+
+    log_bytes: int = 0
+    offset_index_bytes: int = 0
+    time_index_bytes: int = 0
+    has_transaction_index: bool = False
+    modified_ms: int = 0
+
+
+class Segment:
+    def __init__(
+        self,
+        files: FileSystem,
+        directory: str,
+        base_offset: int,
+        config: TopicConfig,
+        handles: HandleCache,
+        *,
+        created_ms: int,
+        sizes: SegmentSizes | None = None,
+    ) -> None:
+        sizes = sizes or SegmentSizes()
+        self.base_offset = base_offset
+        self.size_bytes = sizes.log_bytes
+        self.created_ms = created_ms
+        self.modified_ms = sizes.modified_ms or created_ms
+        self.jitter_ms = _draw_jitter(config)
+        self.damage = DamageMap()
+        self.missing: list[str] = []  # kinds of index that were not there when it was opened
+        self.recently_used = False
+        self._files = files
+        self._directory = directory
+        self._config = config
+        self._handles = handles
+        self._file: File | None = None
+        # None: not looked up yet. A closed segment finds these when somebody asks.
+        self._max_timestamp: TimestampOffset | None = None
+        self._first_timestamp_ms: int | None = None
+        self._unindexed_bytes = 0
+        self.offset_index = OffsetIndex(
+            files,
+            self._path(OFFSET_INDEX_SUFFIX),
+            base_offset,
+            max_bytes=config.segment_index_bytes,
+            size_bytes=sizes.offset_index_bytes,
+        )
+        self.time_index = TimeIndex(
+            files,
+            self._path(TIME_INDEX_SUFFIX),
+            base_offset,
+            max_bytes=config.segment_index_bytes,
+            size_bytes=sizes.time_index_bytes,
+        )
+        self.transaction_index = TransactionIndex(
+            files,
+            self._path(TRANSACTION_INDEX_SUFFIX),
+            base_offset,
+            exists=sizes.has_transaction_index,
+        )
+
+    def _path(self, suffix: str) -> str:
+        return segment_file(self._directory, self.base_offset, suffix)
+
+    @property
+    def path(self) -> str:
+        return self._path(LOG_SUFFIX)
+
+    def __repr__(self) -> str:
+        return f"<Segment {self.path} of {self.size_bytes} bytes>"
+
+    # --- opening and closing ------------------------------------------------------------------
+
+    @classmethod
+    def create(
+        cls,
+        files: FileSystem,
+        directory: str,
+        base_offset: int,
+        config: TopicConfig,
+        handles: HandleCache,
+        *,
+        now_ms: int,
+    ) -> "Segment":
+        """A new, empty segment; left-over files of its name are removed first."""
+        for suffix in SEGMENT_SUFFIXES:
+            files.unlink(segment_file(directory, base_offset, suffix), missing_ok=True)
+        segment = cls(files, directory, base_offset, config, handles, created_ms=now_ms)
+        segment._max_timestamp = TimestampOffset(NO_TIMESTAMP, base_offset)
+        file = segment.file()
+        if config.preallocate:
+            file.truncate(config.segment_size_bytes)
+        segment.become_active()
+        return segment
+
+    def file(self) -> File:
+        """The ``.log``, opened when needed."""
+        self.recently_used = True
+        if self._file is None:
+            self._file = self._files.open(self.path, create=True)
+            self._handles.opened(self)
+        return self._file
+
+    def release(self) -> None:
+        self._file = None
+        self.offset_index.release()
+        self.time_index.release()
+        self.transaction_index.release()
+
+    def close(self) -> None:
+        """Finish the indexes and let go of the files. The caller has flushed."""
+        if self._max_timestamp is not None:
+            self.time_index.maybe_append(
+                self._max_timestamp.timestamp_ms, self._max_timestamp.offset, forced=True
+            )
+        self.offset_index.trim()
+        self.time_index.trim()
+        self._cut_preallocation()
+        self.discard()
+
+    def discard(self) -> None:
+        """Let go of the files as they are."""
+        self._handles.closed(self)
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+        self.offset_index.close()
+        self.time_index.close()
+        self.transaction_index.close()
+
+    def become_inactive(self) -> None:
+        """What a roll does to the segment it leaves behind."""
+        found = self.max_timestamp()
+        self.time_index.maybe_append(found.timestamp_ms, found.offset, forced=True)
+        self.offset_index.trim()
+        self.time_index.trim()
+        self._cut_preallocation()
+
+    def _cut_preallocation(self) -> None:
+        if self._config.preallocate:
+            self.file().truncate(self.size_bytes)
+
+    def become_active(self) -> None:
+        """Room in the indexes for what will be appended."""
+        self.offset_index.grow()
+        self.time_index.grow()
+
+    def configure(self, config: TopicConfig) -> None:
+        """A changed setting counts from the next append on."""
+        self._config = config
+
+    def sync_targets(self) -> list[File]:
+        """The files a flush has to sync: the log itself first."""
+        indexes = (self.offset_index, self.time_index, self.transaction_index)
+        opened = [index.opened_file for index in indexes]
+        return [self.file(), *(file for file in opened if file is not None)]
+
+    # --- appending ----------------------------------------------------------------------------
+
+    def append(self, batches: Sequence[BatchHeader], buffers: Sequence[Buffer]) -> None:
+        """Write whole batches at the end; durable only after ``sync``.
+
+        ``buffers`` hold exactly the batches. Bytes first, counters after: a failed write leaves
+        the segment as it was.
+        """
+        last_offset = batches[-1].last_offset
+        if last_offset - self.base_offset > RELATIVE_OFFSET_MAX:
+            raise SegmentOffsetOverflowError(self.path, self.base_offset, last_offset)
+        position = self.size_bytes
+        self.file().write_at(position, buffers)
+        for batch in batches:
+            self._note(batch, position)
+            position += batch.size_bytes
+        self.size_bytes = position
+
+    def _note(self, batch: BatchHeader, position: int) -> None:
+        found = self._max_timestamp
+        if found is None:
+            found = self.max_timestamp()
+        timestamp_ms = batch.max_timestamp_ms
+        if timestamp_ms > found.timestamp_ms:
+            self._max_timestamp = TimestampOffset(timestamp_ms, batch.last_offset)
+        if self._first_timestamp_ms is None and position == 0:
+            self._first_timestamp_ms = timestamp_ms
+        # Kafka indexes a batch by its last offset and skips the first interval, so a lookup that
+        # falls before every entry starts at byte 0.
+        if self._unindexed_bytes > self._config.index_interval_bytes:
+            # A full disk may refuse the hint; the batch it would point to is already written.
+            with suppress(DiskFullError):
+                self._index(batch.last_offset, position)
+                self._unindexed_bytes = 0
+        self._unindexed_bytes += batch.size_bytes
+
+    def _index(self, last_offset: int, position: int) -> None:
+        found = self.max_timestamp()
+        self.offset_index.append(last_offset, position)
+        self.time_index.maybe_append(found.timestamp_ms, found.offset)
+
+    # --- finding ------------------------------------------------------------------------------
+
+    def find(self, offset: int) -> BatchHeader | None:
+        """The first batch whose last offset is not below ``offset``."""
+        return self._walk_to(self._start_position(offset), offset)
+
+    def _start_position(self, offset: int) -> int:
+        """Where to begin looking for ``offset``: what the index says, if the log confirms it."""
+        hint = self.offset_index.lookup(offset)
+        if hint.position == 0:
+            return 0
+        if not 0 < hint.position < self.size_bytes or self.damage.covers(hint.position):
+            return 0
+        try:
+            header = read_header(
+                self.file().read_at(hint.position, _HEADER_BYTES), 0, hint.position
+            )
+        except CorruptBatchError:
+            return 0
+        if header is None or header.position + header.size_bytes > self.size_bytes:
+            return 0
+        if header.last_offset == hint.offset:
+            return hint.position
+        # Older releases of Kafka indexed a whole append by its last offset, at its first batch.
+        # Such an entry is as good if a real batch starts there and the offset is not before it.
+        if self.base_offset <= header.base_offset <= offset and self._is_intact(header):
+            return hint.position
+        return 0
+
+    def _is_intact(self, header: BatchHeader) -> bool:
+        return check_crc(self.file().read_at(header.position, header.size_bytes))
+
+    def _walk_to(self, position: int, offset: int) -> BatchHeader | None:
+        while position < self.size_bytes:
+            damage = self.damage.at(position)
+            if damage is not None:
+                if offset < damage.end_offset:
+                    raise self._corrupt(damage)
+                position = damage.end_position
+                continue
+            limit = self.damage.next_start(position, self.size_bytes)
+            chunk = self.file().read_at(position, min(_LOOKUP_BYTES, limit - position))
+            try:
+                found = find_batch(chunk, position, offset, limit)
+            except CorruptBatchError as error:
+                raise CorruptSegmentError(
+                    self.path, error.position, max(error.base_offset, -1), error.reason
+                ) from error
+            if isinstance(found, BatchHeader):
+                return found
+            if found == position:
+                break  # fewer bytes than a header: the end of what was written
+            position = found
+        return None
+
+    def _corrupt(self, damage: Damage) -> CorruptSegmentError:
+        return CorruptSegmentError(
+            self.path, damage.start_position, damage.start_offset, damage.reason
+        )
+
+    def headers(self, position: int = 0, end_position: int | None = None) -> Iterator[BatchHeader]:
+        """Every batch from ``position`` on, around known damage. CRCs are not checked."""
+        end = self.size_bytes if end_position is None else end_position
+        while position < end:
+            damage = self.damage.at(position)
+            if damage is not None:
+                position = damage.end_position
+                continue
+            limit = self.damage.next_start(position, end)
+            batches = self._read_headers(position, limit)
+            if not batches:
+                return
+            yield from batches
+            position = batches[-1].position + batches[-1].size_bytes
+
+    def _read_headers(self, position: int, limit: int) -> list[BatchHeader]:
+        try:
+            chunk = self.file().read_at(position, min(_WALK_BYTES, limit - position))
+            batches = read_headers(chunk, position, check_crc=False)
+            if batches:
+                return batches
+            # The first batch alone is larger than a chunk, or is the partial tail.
+            header = read_header(chunk, 0, position)
+            if header is None or position + header.size_bytes > limit:
+                return []
+            return [header]
+        except CorruptBatchError as error:
+            raise CorruptSegmentError(
+                self.path, error.position, error.base_offset, error.reason
+            ) from error
+
+    def read_batch(self, header: BatchHeader) -> bytes:
+        return self.file().read_at(header.position, header.size_bytes)
+
+    def last_header(self) -> BatchHeader | None:
+        """The last batch; found from the last index entry on."""
+        last = None
+        for header in self.headers(self._start_position(RELATIVE_OFFSET_MAX + self.base_offset)):
+            last = header
+        return last
+
+    def next_offset(self) -> int:
+        last = self.last_header()
+        return self.base_offset if last is None else last.next_offset
+
+    def slice(self, position: int, size_bytes: int) -> FileSlice:
+        return FileSlice(self.file(), position, size_bytes)
+
+    # --- time ---------------------------------------------------------------------------------
+
+    def max_timestamp(self) -> TimestampOffset:
+        """The largest timestamp and the last offset of the first batch that has it.
+
+        The time index's last entry is the answer in a segment closed in order. It is checked
+        against its batch, and the batches behind it are looked at too, so that an index which
+        lost entries does not change the answer.
+        """
+        if self._max_timestamp is None:
+            found, position = self._trusted_time_entry(self.time_index.last)
+            for header in self.headers(position):
+                if header.max_timestamp_ms > found.timestamp_ms:
+                    found = TimestampOffset(header.max_timestamp_ms, header.last_offset)
+            self._max_timestamp = found
+        return self._max_timestamp
+
+    def _trusted_time_entry(self, hint: TimestampOffset) -> tuple[TimestampOffset, int]:
+        """The entry and its batch's position, or the segment's start if they disagree."""
+        nothing = TimestampOffset(NO_TIMESTAMP, self.base_offset), 0
+        if hint.timestamp_ms == NO_TIMESTAMP or hint.offset < self.base_offset:
+            return nothing
+        try:
+            header = self.find(hint.offset)
+        except CorruptSegmentError:
+            return nothing
+        if header is None or header.max_timestamp_ms != hint.timestamp_ms:
+            return nothing
+        return hint, header.position
+
+    def largest_timestamp_ms(self) -> int:
+        """What retention goes by: the largest timestamp, or the file's age where none is known."""
+        found = self.max_timestamp().timestamp_ms
+        return found if found >= 0 else self.modified_ms
+
+    def first_timestamp_ms(self) -> int:
+        """The first batch's largest timestamp, -1 if there is none: time rolling counts from it."""
+        if self._first_timestamp_ms is None:
+            if self.size_bytes == 0:
+                return NO_TIMESTAMP
+            first = next(self.headers(), None)
+            self._first_timestamp_ms = NO_TIMESTAMP if first is None else first.max_timestamp_ms
+        return self._first_timestamp_ms
+
+    def find_by_timestamp(self, timestamp_ms: int, *, start_offset: int) -> FoundRecord | None:
+        """The first record at or after ``start_offset`` that is not older than the target."""
+        _, position = self._trusted_time_entry(self.time_index.lookup(timestamp_ms))
+        for header in self.headers(position):
+            if header.max_timestamp_ms < timestamp_ms or header.last_offset < start_offset:
+                continue
+            record = find_record_by_timestamp(self.read_batch(header), timestamp_ms, start_offset)
+            if record is not None:
+                offset, found_ms = record
+                return FoundRecord(offset, found_ms, header.partition_leader_epoch)
+        return None
+
+    # --- shrinking and removing ---------------------------------------------------------------
+
+    def truncate_to(self, offset: int) -> None:
+        """Cut before the first batch that holds ``offset`` or anything later."""
+        header = self.find(offset)
+        self.offset_index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        self.transaction_index.truncate_to(offset)
+        if header is not None:
+            self.file().truncate(header.position)
+            # Durable at once: bytes that come back after a crash, behind a batch written in their
+            # place, would look like a valid batch behind a damaged one.
+            self.file().sync()
+            self.size_bytes = header.position
+        if self.size_bytes == 0:
+            self._first_timestamp_ms = None
+        self._max_timestamp = None
+        self._unindexed_bytes = 0
+
+    def mark_deleted(self) -> list[str]:
+        """Rename the files to ``.deleted``; returns the new names, for whoever unlinks them."""
+        renamed = []
+        for suffix in SEGMENT_SUFFIXES:
+            path = self._path(suffix)
+            if self._files.exists(path):
+                self._files.rename(path, path + DELETED_SUFFIX)
+                renamed.append(path + DELETED_SUFFIX)
+        self.discard()
+        return renamed
+
+    # --- rebuilding ---------------------------------------------------------------------------
+
+    def adopt(
+        self, *, size_bytes: int, max_timestamp: TimestampOffset, first_timestamp_ms: int
+    ) -> None:
+        """Take over what a scan of the whole file has found."""
+        self.size_bytes = size_bytes
+        self._max_timestamp = max_timestamp
+        self._first_timestamp_ms = first_timestamp_ms if size_bytes else None
+        self._unindexed_bytes = 0
+
+
+def _draw_jitter(config: TopicConfig) -> int:
+    limit = min(config.segment_jitter_ms, config.segment_ms)
+    return random.randrange(limit) if limit > 0 else 0

@@ -1,0 +1,82 @@
+"""Tidying a replica's directory before it is read: what an interrupted swap or delete left.
+
+A cleaner writes ``.cleaned`` files, renames the finished set to ``.swap``, takes the old segments
+out of the way, and renames to the plain names. Whatever step a crash hit, one of two things is
+true afterwards: the old segments are all there, or the new ones are.
+"""
+
+from stratalog.records import read_headers
+from stratalog.storage.files import FileSystem
+from stratalog.storage.layout import (
+    CLEANED_SUFFIX,
+    DELETED_SUFFIX,
+    LOG_SUFFIX,
+    SWAP_SUFFIX,
+    SegmentFileName,
+    parse_segment_file,
+)
+
+_WALK_BYTES = 1 << 20
+
+
+def sweep(files: FileSystem, directory: str) -> None:
+    """Finish or undo what was going on, in Kafka's order."""
+    names = _names(files, directory)
+    for name, parsed in names.items():
+        if parsed.state == DELETED_SUFFIX:
+            files.unlink(f"{directory}/{name}")
+    _undo_unfinished(files, directory, names)
+    _finish_swaps(files, directory)
+
+
+def _names(files: FileSystem, directory: str) -> dict[str, SegmentFileName]:
+    parsed = {entry.name: parse_segment_file(entry.name) for entry in files.list(directory)}
+    return {name: known for name, known in parsed.items() if known is not None}
+
+
+def _undo_unfinished(files: FileSystem, directory: str, names: dict[str, SegmentFileName]) -> None:
+    """A ``.cleaned`` file says that its set was not complete, nor any set renamed before it:
+    several new segments are renamed from the last to the first."""
+    cleaned = [known.offset for known in names.values() if known.state == CLEANED_SUFFIX]
+    if not cleaned:
+        return
+    for name, known in names.items():
+        if known.state == SWAP_SUFFIX and known.offset >= min(cleaned):
+            files.unlink(f"{directory}/{name}")
+    for name, known in names.items():
+        if known.state == CLEANED_SUFFIX:
+            files.unlink(f"{directory}/{name}")
+
+
+def _finish_swaps(files: FileSystem, directory: str) -> None:
+    names = _names(files, directory)
+    swaps = {name: known for name, known in names.items() if known.state == SWAP_SUFFIX}
+    logs = {name: known.offset for name, known in swaps.items() if known.kind == LOG_SUFFIX}
+    if logs:
+        start = min(logs.values())
+        end = max(_next_offset(files, f"{directory}/{name}", base) for name, base in logs.items())
+        for name, known in names.items():
+            if not known.state and start <= known.offset < end:
+                files.unlink(f"{directory}/{name}")
+    for name in sorted(swaps):
+        files.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(SWAP_SUFFIX)}")
+
+
+def _next_offset(files: FileSystem, path: str, base_offset: int) -> int:
+    """One past the last batch of a swap file, which its cleaner has flushed whole."""
+    file = files.open(path, writable=False)
+    try:
+        position, size, found = 0, _WALK_BYTES, base_offset
+        end = file.size_bytes()
+        while position < end:
+            headers = read_headers(file.read_at(position, size), position, check_crc=False)
+            if headers:
+                position = headers[-1].position + headers[-1].size_bytes
+                found = headers[-1].next_offset
+            elif position + size >= end:
+                break
+            else:
+                size *= 2
+        return found
+    finally:
+        file.close()

@@ -1,0 +1,63 @@
+"""Our files against Apache Kafka's, without Apache Kafka: its own are kept in the repository."""
+
+from pathlib import Path
+
+import pytest
+from golden import TOPICS, Golden, unpack
+from kafka_runs import copy_tree
+from replaying import (
+    KafkaPartition,
+    OurPartition,
+    contents,
+    difference,
+    recover,
+    replay_clean,
+    replay_crashed,
+)
+
+
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> Golden:
+    return unpack(tmp_path_factory.mktemp("golden"))
+
+
+@pytest.fixture(params=TOPICS)
+def kafkas(golden: Golden, request: pytest.FixtureRequest) -> KafkaPartition:
+    topic = request.param
+    return KafkaPartition(
+        topic,
+        golden.partition_dir("clean", topic),
+        golden.partition_dir("crashed", topic),
+        golden.started_ms,
+    )
+
+
+def test_the_same_appends_leave_kafkas_bytes_after_a_clean_stop(
+    kafkas: KafkaPartition, tmp_path: Path
+) -> None:
+    ours = replay_clean(kafkas, tmp_path / f"{kafkas.topic}-0")
+
+    assert difference(contents(ours.directory), contents(kafkas.clean)) == []
+
+
+def test_the_same_appends_leave_kafkas_bytes_after_a_crash(
+    kafkas: KafkaPartition, tmp_path: Path
+) -> None:
+    ours = replay_crashed(kafkas, tmp_path / f"{kafkas.topic}-0")
+
+    assert difference(contents(ours.directory), contents(kafkas.crashed)) == []
+
+
+def test_recovery_leaves_what_kafkas_recovery_leaves(
+    golden: Golden, kafkas: KafkaPartition, tmp_path: Path
+) -> None:
+    directory = tmp_path / f"{kafkas.topic}-0"
+    copy_tree(golden.partition_dir("damaged", kafkas.topic), directory)
+    ours = OurPartition(
+        directory, kafkas.topic, recovery_point=golden.recovery_point(kafkas.topic)
+    )
+
+    recover(ours, golden.started_ms[3])
+
+    recovered = golden.partition_dir("recovered", kafkas.topic)
+    assert difference(contents(directory), contents(recovered)) == []

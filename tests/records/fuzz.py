@@ -1,0 +1,334 @@
+"""Feeds damaged and hostile bytes to every kernel: ``python -m tests.records.fuzz --seconds 60``.
+
+A case is a valid log, mutated: bits, extreme numbers, cuts, splices. In most cases the CRCs are
+then made right again, so that the code behind them is reached. The input has exactly its own size
+in memory, so that AddressSanitizer (tools/fuzz-asan) sees a read of one byte too many. A kernel
+may refuse a case with an error of this project; anything else is a failure, and its seed is
+printed: ``--seed N`` repeats it.
+"""
+
+import argparse
+import random
+import struct
+import sys
+import time
+import zlib
+from array import array
+from collections.abc import Callable
+
+from stratalog.errors import StratalogError
+from stratalog.records import (
+    Codec,
+    Record,
+    SegmentScan,
+    TimestampType,
+    build_batch,
+    build_end_transaction_marker,
+    check_crc,
+    compress,
+    decompress,
+    find_batch,
+    find_valid_batch,
+    read_control_batch,
+    read_header,
+    read_headers,
+)
+from stratalog.records import _kernels as kernels
+from stratalog.records.validation import ProduceRules, validate_produced
+
+LIMIT_BYTES = 1 << 20
+EXTREMES = (0, 1, -1, 2, 13, 14, 48, 49, 127, 128, 2**15 - 1, 2**31 - 1, -(2**31), 2**31 - 12)
+EXTREMES_LONG = (*EXTREMES, 2**63 - 1, -(2**63), 2**63 - 2, 2**32)
+
+# What a kernel may answer to bytes that are not what they should be.
+REFUSALS = (StratalogError, ValueError, IndexError)
+
+
+# --- valid logs to begin with ------------------------------------------------------------------
+
+
+def _message(magic: int, offset: int, attributes: int, value: bytes) -> bytes:
+    content = struct.pack(">bb", magic, attributes) + (bytes(8) if magic == 1 else b"")
+    content += struct.pack(">i", 1) + b"k" + struct.pack(">i", len(value)) + value
+    return struct.pack(">qiI", offset, len(content) + 4, zlib.crc32(content)) + content
+
+
+def _legacy_log(magic: int, codec: Codec) -> bytes:
+    inner = b"".join(_message(magic, offset, 0, b"v" * offset) for offset in range(3))
+    if codec is Codec.NONE:
+        return inner
+    packed = bytes(compress(codec, inner, magic=magic))
+    return _message(magic, 2, codec, packed) + _message(magic, 5, codec | 8, packed)
+
+
+def _records(count: int) -> list[Record]:
+    headers = (("header", b"x"), ("", None))
+    return [
+        Record(
+            None if i % 3 == 0 else b"key%d" % i,
+            None if i % 5 == 4 else b"value" * (i % 9),
+            headers if i % 2 else (),
+            1000 + 7 * i,
+        )
+        for i in range(count)
+    ]
+
+
+def valid_logs() -> list[bytes]:
+    """Short logs of every format, codec and kind of batch."""
+    logs = [
+        build_batch(_records(count), codec=codec, producer_id=3, producer_epoch=0, base_sequence=0)
+        for codec in Codec
+        for count in (1, 4, 30)
+    ]
+    logs += [_legacy_log(magic, codec) for magic in (0, 1) for codec in list(Codec)[:4]]
+    append_time = TimestampType.LOG_APPEND_TIME
+    marker = build_end_transaction_marker(
+        commit=True, producer_id=3, producer_epoch=0, coordinator_epoch=1, timestamp_ms=5
+    )
+    logs += [
+        marker,
+        build_batch(_records(3), timestamp_type=append_time, log_append_time_ms=9),
+        build_batch(_records(3), delete_horizon_ms=77, offset_deltas=[1, 2, 9]),
+        build_batch([], last_offset_delta=4),
+        build_batch([Record(None, bytes(3000))]),
+    ]
+    joined = b"".join(
+        bytes(kernels.stamp_header(batch, 100 * i, i)) + batch[61:]
+        for i, batch in enumerate(logs[:6])
+    )
+    return [*logs, joined]
+
+
+# --- damage ------------------------------------------------------------------------------------
+
+
+def mutate(rng: random.Random, log: bytes) -> bytearray:
+    """A few changes of a log, at any place but more often where headers are."""
+    data = bytearray(log)
+    for _ in range(rng.choice((0, 1, 1, 2, 4, 8))):
+        if not data:
+            break
+        end = rng.choice((len(data), min(len(data), 90)))
+        at = rng.randrange(end)
+        match rng.randrange(8):
+            case 0:
+                data[at] ^= 1 << rng.randrange(8)
+            case 1:
+                data[at] = rng.choice((0, 1, 2, 3, 0x7F, 0x80, 0xFF))
+            case 2 if at + 4 <= len(data):
+                struct.pack_into(">i", data, at, rng.choice(EXTREMES))
+            case 3 if at + 8 <= len(data):
+                struct.pack_into(">q", data, at, rng.choice(EXTREMES_LONG))
+            case 4:
+                del data[at:]
+            case 5:
+                del data[at : at + rng.randrange(1, 9)]
+            case 6:
+                data[at:at] = data[at : at + rng.randrange(1, 70)]
+            case _:
+                data[at : at + 3] = rng.randbytes(rng.randrange(6))
+    return data
+
+
+def repair(rng: random.Random, data: bytearray) -> None:
+    """Make sizes fit now and then, and the CRCs right, so that what lies behind is reached."""
+    at = 0
+    while len(data) - at >= 26:
+        size = struct.unpack_from(">i", data, at + 8)[0]
+        if not 14 <= size <= len(data) - at - 12:
+            if rng.random() < 0.5:
+                return
+            size = len(data) - at - 12
+            struct.pack_into(">i", data, at + 8, size)
+        end = at + 12 + size
+        if data[at + 16] == 2 and size >= 49:
+            struct.pack_into(">I", data, at + 17, kernels.crc32c(bytes(data[at + 21 : end])))
+        elif data[at + 16] < 2:
+            struct.pack_into(">I", data, at + 12, zlib.crc32(data[at + 16 : end]))
+        at = end
+
+
+# --- what is fed -------------------------------------------------------------------------------
+
+Target = Callable[[array, random.Random], None]
+
+
+def _headers(data: array, rng: random.Random) -> None:
+    read_headers(data, check_crc=rng.random() < 0.5)
+
+
+def _header(data: array, rng: random.Random) -> None:
+    read_header(data, rng.randrange(len(data) + 1))
+
+
+def _find_batch(data: array, rng: random.Random) -> None:
+    find_batch(data, rng.choice(EXTREMES[:6]), rng.choice(EXTREMES_LONG), rng.choice(EXTREMES_LONG))
+
+
+def _check_crc(data: array, rng: random.Random) -> None:
+    check_crc(data, rng.randrange(len(data) + 1), rng.choice((-1, 61, len(data))))
+
+
+def _scan(data: array, rng: random.Random) -> None:
+    scan = SegmentScan(0, rng.choice((0, 100)), decompressed_max_bytes=LIMIT_BYTES)
+    headers = scan.feed(data)
+    scan.finish()
+    assert scan.position <= len(data)
+    assert scan.fault is not None or scan.position + max(scan.wanted_bytes, 61) >= len(data)
+    assert all(header.position < scan.position for header in headers)
+
+
+def _scan_in_pieces(data: array, rng: random.Random) -> None:
+    whole = SegmentScan(0, 50, rng.random() < 0.5, True, LIMIT_BYTES)
+    positions = [header.position for header in whole.feed(data)]
+    pieces = SegmentScan(0, 50, True, True, LIMIT_BYTES)
+    found = []
+    size = 0
+    while pieces.fault is None and pieces.position + size < len(data):
+        size = max(size + rng.randrange(1, 200), pieces.wanted_bytes)
+        before = pieces.position
+        found += pieces.feed(data[before : before + size])
+        size = 0 if pieces.position > before else size
+    assert positions[: len(found)] == [header.position for header in found]
+
+
+def _resync(data: array, rng: random.Random) -> None:
+    found = find_valid_batch(data, rng.randrange(len(data) + 1), 0, 0, 2**62)
+    assert found == -1 or check_crc(data, found)
+
+
+def _search(data: array, rng: random.Random) -> None:
+    target = rng.choice(EXTREMES_LONG)
+    entries = rng.choice((len(data) // 8, len(data) // 12, 1, len(data)))
+    kernels.search_time_index(data, len(data) // 12, target)
+    kernels.search_time_index_by_offset(data, len(data) // 12, target)
+    kernels.time_entry(data, rng.randrange(len(data) // 12 + 2))
+    kernels.offset_entry(data, rng.randrange(len(data) // 8 + 2))
+    kernels.search_offset_index(data, entries, target)
+    kernels.upper_bound_by_position(data, entries, target)
+
+
+def _stamp(data: array, rng: random.Random) -> None:
+    kernels.stamp_header(data, rng.choice(EXTREMES_LONG), 1)
+    stamp = rng.choice((kernels.stamp_create_time, kernels.stamp_log_append_time))
+    header = stamp(data, rng.randrange(1000), 1, rng.choice(EXTREMES_LONG))
+    whole = bytes(header) + bytes(data[61:])
+    stamped = read_header(whole)
+    assert stamped is not None
+    assert check_crc(whole[: stamped.size_bytes])
+
+
+def _control(data: array, rng: random.Random) -> None:
+    read_control_batch(data)
+
+
+def _first_record(data: array, rng: random.Random) -> None:
+    kernels.first_record(data[rng.choice((61, 61, 0)) :], 1)
+
+
+def _decompress(data: array, rng: random.Random) -> None:
+    at = rng.choice((61, 30, 0))
+    codec = rng.choice(list(Codec))
+    if len(data) > at + 22 and data[16] < 3:
+        codec = Codec(min(data[22 if data[16] == 2 else 17] & 7, 4))
+    decompress(codec, data[at:], limit_bytes=LIMIT_BYTES, magic=rng.choice((0, 1, 2)))
+
+
+def _validate(data: array, rng: random.Random) -> None:
+    rules = ProduceRules(
+        compacted=rng.random() < 0.2,
+        log_append_time=rng.random() < 0.3,
+        codec=rng.choice((None, None, *Codec)),
+        max_decompressed_bytes=LIMIT_BYTES,
+    )
+    produced = validate_produced(data, rules, first_offset=7, leader_epoch=1, now_ms=2000)
+    stored = b"".join(bytes(buffer) for buffer in produced.buffers)
+    assert len(stored) == produced.size_bytes
+    assert SegmentScan(7, 100).feed(stored)
+    assert read_headers(stored)
+
+
+def _columns(data: array, rng: random.Random) -> None:
+    decoder = kernels.ColumnDecoder(
+        rng.choice((-1 & ((1 << len(kernels.COLUMN_NAMES)) - 1), 1, 0b111)),
+        start_offset=rng.choice((0, 1, -(2**63))),
+        end_offset=2**63 - 1,
+        check_crc=rng.random() < 0.5,
+        include_control=rng.random() < 0.5,
+        target_bytes=rng.choice((100, LIMIT_BYTES)),
+    )
+    at = 0
+    for _ in range(100):
+        at = decoder.add(data, at, 0, LIMIT_BYTES)
+        decoder.take()
+        if not decoder.full:
+            return
+
+
+def _find_by_timestamp(data: array, rng: random.Random) -> None:
+    kernels.find_record_by_timestamp(data, rng.choice(EXTREMES_LONG), 0, LIMIT_BYTES)
+
+
+TARGETS: tuple[Target, ...] = (
+    _header,
+    _headers,
+    _find_batch,
+    _check_crc,
+    _scan,
+    _scan_in_pieces,
+    _resync,
+    _search,
+    _stamp,
+    _control,
+    _first_record,
+    _decompress,
+    _validate,
+    _columns,
+    _find_by_timestamp,
+)
+
+
+def run_case(seed: int, logs: list[bytes]) -> None:
+    """One mutated log through every target."""
+    rng = random.Random(seed)
+    mutated = mutate(rng, b"".join(rng.choices(logs, k=rng.choice((1, 1, 1, 2)))))
+    if rng.random() < 0.8:
+        repair(rng, mutated)
+    data = array("B", bytes(mutated))
+    for target in TARGETS:
+        try:
+            target(data, rng)
+        except REFUSALS:
+            pass
+        except BaseException:
+            sys.stderr.write(f"fuzz: {target.__name__} failed with --seed {seed}\n")
+            raise
+
+
+def run(seconds: float, seed: int) -> int:
+    """Run cases from ``seed`` on for so long, and return how many there were."""
+    logs = valid_logs()
+    started = time.monotonic()
+    cases = 0
+    while time.monotonic() - started < seconds:
+        run_case(seed + cases, logs)
+        cases += 1
+    return cases
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--seed", type=int, help="run this one case alone")
+    parser.add_argument("--from-seed", type=int, default=0, help="the first of many cases")
+    arguments = parser.parse_args()
+    if arguments.seed is not None:
+        run_case(arguments.seed, valid_logs())
+        return
+    cases = run(arguments.seconds, arguments.from_seed)
+    print(f"{cases} cases in {arguments.seconds:.0f} s, none failed")
+
+
+if __name__ == "__main__":
+    main()
