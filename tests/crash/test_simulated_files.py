@@ -233,6 +233,20 @@ def test_as_on_ext4_a_sync_may_persist_the_name_too() -> None:
     assert files.is_synced(FILE)
 
 
+def test_a_sync_of_the_file_system_saves_all_bytes_and_names_or_loses_them() -> None:
+    for fails, left in ((False, {"d/f": b"bytes", "d/e/g": b""}), (True, {})):
+        files = _disk()
+        files.make_directory("/d/e")
+        files.open("/d/e/g", create=True)
+        files.open(FILE, create=True).write_at(0, [b"bytes"])
+        if fails:
+            files.fail(files.operations + 1)
+            with pytest.raises(DiskError):
+                files.sync_file_system("/d")
+        files.sync_file_system("/d")
+        assert files.after_crash("lose_unsynced").tree() == left
+
+
 def test_an_unlinked_or_renamed_file_comes_back_until_its_directory_is_synced() -> None:
     files = _disk()
     files.put(FILE, b"old")

@@ -240,10 +240,14 @@ class KafkaBroker:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-            raise KafkaFailedError(f"did not stop within {STOP_SECONDS} s: {self._said()}") from None
+            raise KafkaFailedError(
+                f"did not stop within {STOP_SECONDS} s: {self._said()}"
+            ) from None
 
     def _write_properties(self) -> Path:
-        listeners = f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{self._controller_port}"
+        listeners = (
+            f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{self._controller_port}"
+        )
         configs = {
             **BROKER_DEFAULTS,
             "listeners": listeners,

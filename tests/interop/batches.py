@@ -1,4 +1,4 @@
-"""v2 batches written and walked in the plainest way, so that they owe nothing to the code under test.
+"""v2 batches written and walked in the plainest way, owing nothing to the code under test.
 
     i64 base offset | i32 length | i32 leader epoch | i8 magic | u32 crc | i16 attributes
     i32 last offset delta | i64 base timestamp | i64 max timestamp

@@ -1,8 +1,13 @@
-"""The ways in which a partition is dumped, for Apache Kafka's tool and for ours alike."""
+"""The ways in which a log directory is dumped, for Apache Kafka's tool and for ours alike.
 
+Both run inside the directory and are given the same relative names, so that what they print can be
+compared as it is.
+"""
+
+import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +15,7 @@ from apache_kafka import ToolRun
 
 ALL_KINDS = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
 INDEXES = (".index", ".timeindex")
+OUR_TOOL = "from stratalog.cli.app import main; main()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +37,25 @@ DUMPS = {
 }
 
 
-def dump_files(partition_dir: Path, dump: Dump) -> list[str]:
-    """The names of a partition's files that a dump is about, in a fixed order."""
-    return sorted(file.name for file in partition_dir.iterdir() if file.suffix in dump.suffixes)
+def dump_files(log_dir: Path, topics: Iterable[str], suffixes: Sequence[str]) -> list[str]:
+    """The files of some partitions that a dump is about, named from the log directory."""
+    return [
+        f"{topic}-0/{name}"
+        for topic in topics
+        for name in sorted(file.name for file in (log_dir / f"{topic}-0").iterdir())
+        if name.endswith(tuple(suffixes))
+    ]
 
 
 def our_dump(files: Sequence[str], *flags: str, cwd: Path) -> ToolRun:
     """``stratalog log dump`` with the same flags, in the same directory."""
     done = subprocess.run(
-        [sys.executable, "-m", "stratalog", "log", "dump", *flags, "--files", ",".join(files)],
+        [sys.executable, "-c", OUR_TOOL, "log", "dump", *flags, "--files", ",".join(files)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         cwd=cwd,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         check=False,
         timeout=120,
     )

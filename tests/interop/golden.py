@@ -14,7 +14,7 @@ from pathlib import Path
 
 from apache_kafka import KafkaDistribution
 from dumping import DUMPS, dump_files
-from kafka_runs import RECOVERY_POINTS, recovery_points, run_scenarios
+from kafka_runs import RECOVERY_POINTS, checkpoint, run_scenarios
 
 ARCHIVE = Path(__file__).resolve().parent / "golden" / "kafka.tar.xz"
 KINDS = ("shallow", "data")
@@ -27,11 +27,13 @@ TOPICS = (
     "rolled-by-time",
     "rolled-by-index",
     "disordered",
+    "tied",
     "timeless",
     "idempotent",
     "transactions-rolled",
     "torn-tail",
     "garbled-tail",
+    "lost-epochs",
     "lost-indexes",
 )
 
@@ -46,13 +48,13 @@ class Golden:
         """A partition as Kafka left it at one moment."""
         return self.root / moment / f"{topic}-0"
 
-    def dump(self, topic: str, kind: str) -> str:
-        """What kafka-dump-log printed for the clean partition, run inside its directory."""
-        return (self.root / "dumps" / f"{topic}-{kind}.txt").read_text()
+    def dump(self, kind: str) -> str:
+        """What kafka-dump-log printed for all clean partitions, run in their log directory."""
+        return (self.root / "dumps" / f"{kind}.txt").read_text()
 
     def recovery_point(self, topic: str) -> int:
         """Where Kafka had checkpointed that everything below is flushed, before the crash."""
-        return recovery_points(self.root / "crashed")[topic]
+        return checkpoint(self.root / "crashed", RECOVERY_POINTS)[topic]
 
     @property
     def started_ms(self) -> list[int]:
@@ -72,14 +74,11 @@ def make(distribution: KafkaDistribution, work_dir: Path) -> None:
     run = run_scenarios(distribution, work_dir)
     dumps = work_dir / "dumps"
     dumps.mkdir()
-    for topic in TOPICS:
-        partition_dir = run.clean / f"{topic}-0"
-        for kind in KINDS:
-            dump = DUMPS[kind]
-            printed = distribution.dump_log(
-                dump_files(partition_dir, dump), *dump.flags, cwd=partition_dir
-            )
-            (dumps / f"{topic}-{kind}.txt").write_text(printed.stdout)
+    for kind in KINDS:
+        dump = DUMPS[kind]
+        files = dump_files(run.clean, TOPICS, dump.suffixes)
+        printed = distribution.dump_log(files, *dump.flags, cwd=run.clean)
+        (dumps / f"{kind}.txt").write_text(printed.stdout)
     (work_dir / "run.json").write_text(json.dumps({"started_ms": run.started_ms}))
     with tarfile.open(ARCHIVE, "w:xz", preset=9) as archive:
         for path in _kept(work_dir):

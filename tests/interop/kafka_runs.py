@@ -16,14 +16,15 @@ from pathlib import Path
 
 from apache_kafka import KafkaBroker, KafkaDistribution
 from consuming import Consumed, consume
-from replaying import KafkaPartition
-from scenarios import SCENARIOS, Recorder
+from replaying import KafkaPartition, OurPartition
+from scenarios import DELETION_LIFE, SCENARIOS, Recorder
 from wire import Produced
 
 # Small, so that copies of crashed directories stay small; scenarios override it.
 RUN_CONFIGS = {"log.index.size.max.bytes": "65536"}
 CONSUMED_TOPICS = tuple(scenario.name for scenario in SCENARIOS)
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+LOG_STARTS = "log-start-offset-checkpoint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class KafkaRun:
     recovered: Path
     produced: dict[str, list[list[Produced]]]
     consumed_clean: dict[str, list[Consumed]]
+    committed_clean: dict[str, list[Consumed]]
     consumed_recovered: dict[str, list[Consumed]]
     started_ms: list[int]
     """When each life began: producer ids expire by the wall clock while a log is loaded."""
@@ -44,6 +46,15 @@ class KafkaRun:
     def configs(self) -> dict[str, str]:
         """The broker's own settings."""
         return RUN_CONFIGS
+
+    def adopt(self, directory: Path, topic: str) -> OurPartition:
+        """A copy of Kafka's directory, to be opened by us with what its checkpoints say."""
+        return OurPartition(
+            directory,
+            topic,
+            recovery_point=checkpoint(self.crashed, RECOVERY_POINTS)[topic],
+            log_start_offset=checkpoint(self.crashed, LOG_STARTS).get(topic, 0),
+        )
 
     def partition(self, topic: str) -> KafkaPartition:
         """One topic's share of the run."""
@@ -73,6 +84,7 @@ def run_scenarios(distribution: KafkaDistribution, work_dir: Path) -> KafkaRun:
     with broker:
         _live(broker, 1, produced)
         consumed_clean = consume_all(broker)
+        committed_clean = consume_all(broker, committed_only=True)
     copy_tree(broker.log_dir, kept["clean"])
 
     started_ms.append(_now_ms())
@@ -93,19 +105,20 @@ def run_scenarios(distribution: KafkaDistribution, work_dir: Path) -> KafkaRun:
         **kept,
         produced=produced,
         consumed_clean=consumed_clean,
+        committed_clean=committed_clean,
         consumed_recovered=consumed_recovered,
         started_ms=started_ms,
     )
 
 
-def consume_all(broker: KafkaBroker) -> dict[str, list[Consumed]]:
+def consume_all(broker: KafkaBroker, *, committed_only: bool = False) -> dict[str, list[Consumed]]:
     """What a client reads from every scenario's topic."""
-    return consume(broker.bootstrap_server, CONSUMED_TOPICS)
+    return consume(broker.bootstrap_server, CONSUMED_TOPICS, committed_only=committed_only)
 
 
-def recovery_points(log_dir: Path) -> dict[str, int]:
-    """The recovery point that Kafka checkpointed for partition 0 of each topic."""
-    _, _, *lines = (log_dir / RECOVERY_POINTS).read_text().splitlines()
+def checkpoint(log_dir: Path, name: str) -> dict[str, int]:
+    """The offsets that Kafka checkpointed for partition 0 of each topic."""
+    _, _, *lines = (log_dir / name).read_text().splitlines()
     return {topic: int(offset) for topic, _, offset in (line.split() for line in lines)}
 
 
@@ -120,6 +133,8 @@ def _live(broker: KafkaBroker, life: int, produced: dict[str, list[list[Produced
             partition_dir = broker.partition_dir(scenario.name)
             recorder = Recorder(scenario.name, connection, partition_dir, [])
             scenario.lives[life](recorder)
+            if life == DELETION_LIFE and scenario.delete_before:
+                connection.delete_records(scenario.name, scenario.delete_before)
             produced[scenario.name].append(recorder.produced)
 
 

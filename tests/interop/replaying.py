@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from batches import Header, as_produced, walk
-from scenarios import SCENARIOS
+from scenarios import DELETION_LIFE, SCENARIOS, Scenario
 from wire import Produced
 
 from stratalog.config import TopicConfig
 from stratalog.records import AppendOrigin
-from stratalog.storage.handles import HandleCache
+from stratalog.storage.context import DirectoryState, LogContext
 from stratalog.storage.files import OsFileSystem
-from stratalog.storage.log import DirectoryState, Log, LogContext
+from stratalog.storage.handles import HandleCache
+from stratalog.storage.log import Log
 from stratalog.storage.recovery import open_log
 from stratalog.testing.clock import ManualClock
 
@@ -69,28 +70,51 @@ def appends_of(
     return appends
 
 
+def scenario_of(topic: str) -> Scenario:
+    """The scenario that a topic is named after."""
+    (scenario,) = (each for each in SCENARIOS if each.name == topic)
+    return scenario
+
+
 def config_of(topic: str) -> TopicConfig:
     """The configs that the topic had in Kafka, broker-wide ones included."""
-    (scenario,) = (each for each in SCENARIOS if each.name == topic)
     return TopicConfig.from_properties(
         {
             "segment.index.bytes": "65536",
             "retention.ms": "-1",
             "message.timestamp.before.max.ms": str(2**63 - 1),
             "message.timestamp.after.max.ms": str(2**63 - 1),
-            **scenario.configs,
+            **scenario_of(topic).configs,
         }
     )
+
+
+@contextmanager
+def open_partition(directory: Path, config: TopicConfig) -> Iterator[Log]:
+    """One directory of ours, or a copy of Kafka's after a clean stop, on its own."""
+    log = open_log(str(directory), config, LogContext.default(), clean=True)
+    try:
+        yield log
+    finally:
+        log.abandon()
 
 
 class OurPartition:
     """One directory of our own that lives through what a broker's partition lived through."""
 
-    def __init__(self, directory: Path, topic: str, *, recovery_point: int = 0) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        topic: str,
+        *,
+        recovery_point: int = 0,
+        log_start_offset: int = 0,
+    ) -> None:
         self.directory = directory
         self.config = config_of(topic)
         self.clock = ManualClock()
         self.recovery_point = recovery_point
+        self.log_start_offset = log_start_offset
 
     @contextmanager
     def led(self, life: int, started_ms: int, *, clean: bool = True) -> Iterator[Log]:
@@ -103,6 +127,7 @@ class OurPartition:
             context,
             clean=clean,
             recovery_point=self.recovery_point,
+            log_start_offset=self.log_start_offset,
         )
         try:
             log.epochs.assign(EPOCHS[life], log.log_end_offset)
@@ -116,15 +141,20 @@ class OurPartition:
         for each in appends:
             if each.log_append_time_ms >= 0:
                 self.clock.set(each.log_append_time_ms)
-            info = log.append_as_leader(
-                each.records, leader_epoch=EPOCHS[life], origin=each.origin
-            )
+            info = log.append_as_leader(each.records, leader_epoch=EPOCHS[life], origin=each.origin)
             assert info.first_offset == each.base_offset
 
+    def delete_before(self, log: Log, offset: int) -> None:
+        """Raise the log start, as a request to delete records does."""
+        log.flush()
+        log.update_high_watermark(log.log_end_offset)
+        assert log.delete_records(offset) == offset
+
     def close(self, log: Log) -> None:
-        """Stop cleanly; the recovery point is what a checkpoint would keep."""
+        """Stop cleanly, and keep what the checkpoints would keep."""
         log.close()
         self.recovery_point = log.recovery_point
+        self.log_start_offset = log.log_start_offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +166,11 @@ class KafkaPartition:
     crashed: Path
     started_ms: Sequence[int]
     produced: Sequence[Sequence[Produced]] = ((), (), ())
+
+    @property
+    def scenario(self) -> Scenario:
+        """What the broker was told to do."""
+        return scenario_of(self.topic)
 
     def appends(self, life: int) -> list[Appended]:
         """What one life of the broker appended. The crashed directory holds all lives."""
@@ -151,15 +186,24 @@ def replay_clean(kafkas: KafkaPartition, directory: Path) -> OurPartition:
             if life == 0:
                 log.assign_topic_id(topic_id_of(kafkas.clean))
             ours.append(log, kafkas.appends(life), life)
+            if life == DELETION_LIFE and kafkas.scenario.delete_before:
+                ours.delete_before(log, kafkas.scenario.delete_before)
             ours.close(log)
     return ours
 
 
-def replay_crashed(kafkas: KafkaPartition, directory: Path) -> OurPartition:
-    """The third life too, without an end."""
+def replay_crashed(
+    kafkas: KafkaPartition, directory: Path, *, flushed: bool = False
+) -> OurPartition:
+    """The third life too, without an end: a crash before or after the last flush.
+
+    Before it, the indexes lack what Kafka's have, since entries are hints and wait for a flush.
+    """
     ours = replay_clean(kafkas, directory)
     with ours.led(2, kafkas.started_ms[2]) as log:
         ours.append(log, kafkas.appends(2), 2)
+        if flushed:
+            log.flush()
     return ours
 
 
@@ -167,6 +211,15 @@ def recover(ours: OurPartition, started_ms: int) -> None:
     """The fourth life: open after the crash, and stop."""
     with ours.led(3, started_ms, clean=False) as log:
         ours.close(log)
+
+
+def segment_base_below(directory: Path, offset: int) -> int:
+    """The base of the segment that holds ``offset``: from there Kafka reads again after a crash.
+
+    We read again from the offset itself, since what lies below it was flushed with its indexes.
+    """
+    bases = (int(file.stem) for file in directory.glob("*.log"))
+    return max(base for base in bases if base <= offset)
 
 
 def topic_id_of(partition_dir: Path) -> uuid.UUID:

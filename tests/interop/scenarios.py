@@ -56,12 +56,13 @@ Step = Callable[[Recorder], None]
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A topic: its configs, what each life of the broker produces, and damage after the crash."""
+    """A topic: its configs, what each life of the broker does, and damage after the crash."""
 
     name: str
     lives: tuple[Step, ...]
     configs: Mapping[str, str] = field(default_factory=dict)
     damage: Callable[[Path], None] | None = None
+    delete_before: int = 0  # the log start offset that the second life asks for at its end
 
 
 def filler(number: int, *, size: int = 100, every_ms: int = 10, start_ms: int = START_MS) -> Record:
@@ -81,7 +82,10 @@ def plain(recorder: Recorder) -> None:
     )
     recorder.send_records(
         Record(
-            b"headers", b"x" * 300, START_MS + 20, [("a", b"1"), ("b", None), ("", b""), ("a", b"2")]
+            b"headers",
+            b"x" * 300,
+            START_MS + 20,
+            [("a", b"1"), ("b", None), ("", b""), ("a", b"2")],
         ),
         Record("clé".encode(), "größer".encode(), START_MS + 21, [("ünï", "çödé".encode())]),
     )
@@ -116,6 +120,12 @@ def no_times(recorder: Recorder) -> None:
     """Batches whose records carry no timestamp at all: the time index has nothing to hold."""
     for number in range(10):
         recorder.send_records(Record(b"n", b"%d" % number * 100, -1))
+
+
+def tied_times(recorder: Recorder) -> None:
+    """Runs of batches with one timestamp: the first of a run is the one that counts."""
+    for number in range(30):
+        recorder.send_records(Record(b"t", b"z" * 90, START_MS + number // 7 * 1_000))
 
 
 def growing_times(recorder: Recorder) -> None:
@@ -213,10 +223,16 @@ def indexes_lost(partition_dir: Path) -> None:
             file.unlink()
 
 
+def epochs_lost(partition_dir: Path) -> None:
+    """No word of which epoch wrote what, but in the batches themselves."""
+    (partition_dir / "leader-epoch-checkpoint").unlink()
+
+
 def _active(partition_dir: Path) -> Path:
     return max(partition_dir.glob("*.log"))
 
 
+DELETION_LIFE = 1
 SMALL_SEGMENTS = {"internal.segment.bytes": "3000", "index.interval.bytes": "300"}
 LIVES = (many_batches, a_little, a_little)
 
@@ -234,7 +250,9 @@ SCENARIOS = (
             "index.interval.bytes": "300",
         },
     ),
-    Scenario("uncompressed", (all_codecs, a_little, many_batches), {"compression.type": "uncompressed"}),
+    Scenario(
+        "uncompressed", (all_codecs, a_little, many_batches), {"compression.type": "uncompressed"}
+    ),
     Scenario("rolled-by-size", (many_batches, a_little, many_batches), SMALL_SEGMENTS),
     Scenario(
         "rolled-by-time",
@@ -249,14 +267,19 @@ SCENARIOS = (
         {"segment.index.bytes": "100", "index.interval.bytes": "0"},
     ),
     Scenario(
-        "disordered", (times_out_of_order, a_little, times_out_of_order), {"index.interval.bytes": "400"}
+        "disordered",
+        (times_out_of_order, a_little, times_out_of_order),
+        {"index.interval.bytes": "400"},
     ),
+    Scenario("tied", (tied_times, a_little, tied_times), {"index.interval.bytes": "300"}),
     Scenario("timeless", (no_times, no_times, no_times), {"index.interval.bytes": "200"}),
     Scenario("idempotent", (idempotent, idempotent, idempotent), SMALL_SEGMENTS),
     Scenario("transactions", (transactions, nothing, transactions)),
     Scenario("transactions-rolled", (transactions, a_little, transactions), SMALL_SEGMENTS),
+    Scenario("records-deleted", LIVES, SMALL_SEGMENTS, delete_before=100),
     Scenario("torn-tail", LIVES, SMALL_SEGMENTS, torn),
     Scenario("zero-tail", LIVES, SMALL_SEGMENTS, zeroed),
     Scenario("garbled-tail", LIVES, SMALL_SEGMENTS, garbled),
+    Scenario("lost-epochs", LIVES, damage=epochs_lost),
     Scenario("lost-indexes", (transactions, a_little, many_batches), SMALL_SEGMENTS, indexes_lost),
 )

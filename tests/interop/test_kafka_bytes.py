@@ -6,15 +6,16 @@ After clean stops, after ``kill -9``, and after each side's own recovery of a da
 from pathlib import Path
 
 import pytest
-from kafka_runs import KafkaRun, copy_tree, recovery_points
+from apache_kafka import KafkaDistribution
+from kafka_runs import KafkaRun, copy_tree
 from replaying import (
     KafkaPartition,
-    OurPartition,
     contents,
     difference,
     recover,
     replay_clean,
     replay_crashed,
+    segment_base_below,
 )
 from scenarios import SCENARIOS
 
@@ -37,7 +38,7 @@ def test_the_same_appends_leave_the_same_bytes_after_a_clean_stop(
 def test_the_same_appends_leave_the_same_bytes_after_a_crash(
     kafkas: KafkaPartition, tmp_path: Path
 ) -> None:
-    ours = replay_crashed(kafkas, tmp_path / f"{kafkas.topic}-0")
+    ours = replay_crashed(kafkas, tmp_path / f"{kafkas.topic}-0", flushed=True)
 
     assert difference(contents(ours.directory), contents(kafkas.crashed)) == []
 
@@ -47,10 +48,28 @@ def test_recovery_of_kafkas_directory_leaves_what_its_own_recovery_leaves(
 ) -> None:
     directory = tmp_path / f"{kafkas.topic}-0"
     copy_tree(kafka_run.damaged / f"{kafkas.topic}-0", directory)
-    recovery_point = recovery_points(kafka_run.crashed)[kafkas.topic]
-    ours = OurPartition(directory, kafkas.topic, recovery_point=recovery_point)
+    ours = kafka_run.adopt(directory, kafkas.topic)
+    ours.recovery_point = segment_base_below(directory, ours.recovery_point)
 
     recover(ours, kafkas.started_ms[3])
 
     recovered = kafka_run.recovered / f"{kafkas.topic}-0"
     assert difference(contents(directory), contents(recovered)) == []
+
+
+def test_recovery_inside_a_segment_differs_in_the_hints_of_its_flushed_part_only(
+    kafka: KafkaDistribution, kafka_run: KafkaRun, kafkas: KafkaPartition, tmp_path: Path
+) -> None:
+    directory = tmp_path / f"{kafkas.topic}-0"
+    copy_tree(kafka_run.damaged / f"{kafkas.topic}-0", directory)
+    ours = kafka_run.adopt(directory, kafkas.topic)
+    base_offset = segment_base_below(directory, ours.recovery_point)
+
+    recover(ours, kafkas.started_ms[3])
+
+    recovered = contents(kafka_run.recovered / f"{kafkas.topic}-0")
+    hints = {f"{base_offset:020d}.index", f"{base_offset:020d}.timeindex"}
+    left = {name: data for name, data in contents(directory).items() if name not in hints}
+    right = {name: data for name, data in recovered.items() if name not in hints}
+    assert difference(left, right) == []
+    assert kafka.dump_log(sorted(hints), "--verify-index-only", cwd=directory).stderr == ""

@@ -3,11 +3,10 @@
 from pathlib import Path
 
 import pytest
-from apache_kafka import KafkaBroker, KafkaDistribution
+from apache_kafka import KafkaBroker, KafkaDistribution, KafkaFailedError
+from batches import make_batch
 from consuming import consume
 from scenarios import filler
-
-from batches import make_batch
 
 pytestmark = pytest.mark.interop
 
@@ -40,9 +39,19 @@ def test_kafka_starts_and_serves_a_directory_that_holds_our_files(
         (broker.log_dir / ".kafka_cleanshutdown").unlink()
 
     with broker:
-        assert [each.offset for each in consume(broker.bootstrap_server, ["kept"])["kept"]] == [0, 1]
+        assert [each.offset for each in consume(broker.bootstrap_server, ["kept"])["kept"]] == [
+            0,
+            1,
+        ]
         with broker.connect() as connection:
             assert connection.produce("kept", make_batch([filler(3)])).base_offset == 2
 
     assert (broker.log_dir / ".stratalog-journal").read_bytes() == bytes(100)
     assert (broker.partition_dir("kept") / ".stratalog" / "leases" / "1.json").exists()
+
+
+def test_a_foreign_directory_at_the_top_level_is_what_would_stop_kafka(broker: KafkaBroker) -> None:
+    (broker.log_dir / ".stratalog").mkdir()
+
+    with pytest.raises(KafkaFailedError, match=r"\.stratalog"):
+        broker.start()

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from golden import TOPICS, Golden, unpack
+from dumping import DUMPS, dump_files, our_dump
+from golden import KINDS, TOPICS, Golden, unpack
 from kafka_runs import copy_tree
 from replaying import (
     KafkaPartition,
@@ -13,6 +14,7 @@ from replaying import (
     recover,
     replay_clean,
     replay_crashed,
+    segment_base_below,
 )
 
 
@@ -43,7 +45,7 @@ def test_the_same_appends_leave_kafkas_bytes_after_a_clean_stop(
 def test_the_same_appends_leave_kafkas_bytes_after_a_crash(
     kafkas: KafkaPartition, tmp_path: Path
 ) -> None:
-    ours = replay_crashed(kafkas, tmp_path / f"{kafkas.topic}-0")
+    ours = replay_crashed(kafkas, tmp_path / f"{kafkas.topic}-0", flushed=True)
 
     assert difference(contents(ours.directory), contents(kafkas.crashed)) == []
 
@@ -53,11 +55,20 @@ def test_recovery_leaves_what_kafkas_recovery_leaves(
 ) -> None:
     directory = tmp_path / f"{kafkas.topic}-0"
     copy_tree(golden.partition_dir("damaged", kafkas.topic), directory)
-    ours = OurPartition(
-        directory, kafkas.topic, recovery_point=golden.recovery_point(kafkas.topic)
-    )
+    recovery_point = segment_base_below(directory, golden.recovery_point(kafkas.topic))
+    ours = OurPartition(directory, kafkas.topic, recovery_point=recovery_point)
 
     recover(ours, golden.started_ms[3])
 
     recovered = golden.partition_dir("recovered", kafkas.topic)
     assert difference(contents(directory), contents(recovered)) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_our_dump_prints_what_kafkas_printed(golden: Golden, kind: str) -> None:
+    dump = DUMPS[kind]
+    log_dir = golden.root / "clean"
+
+    ours = our_dump(dump_files(log_dir, TOPICS, dump.suffixes), *dump.flags, cwd=log_dir)
+
+    assert ours.stdout.splitlines() == golden.dump(kind).splitlines()

@@ -3,7 +3,9 @@
 Every case is sent to a broker and given to our own validation with the same settings and offset.
 """
 
+import random
 import struct
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +13,11 @@ from pathlib import Path
 import crc32c
 import pytest
 from apache_kafka import KafkaBroker, KafkaDistribution
+from batches import AFTER_CRC, GZIP, HEADER, LZ4, SNAPPY, ZSTD, Header, Record, make_batch
 from replaying import stored_batches
 from scenarios import START_MS, filler
 from wire import WireError
 
-from batches import AFTER_CRC, GZIP, HEADER, LZ4, SNAPPY, ZSTD, Header, Record, make_batch
 from stratalog.config import TopicConfig
 from stratalog.errors import (
     CorruptBatchError,
@@ -26,7 +28,7 @@ from stratalog.errors import (
     UnsupportedCompressionError,
 )
 from stratalog.records import validate_produced
-from stratalog.storage.log import produce_rules
+from stratalog.storage.appending import produce_rules
 
 pytestmark = pytest.mark.interop
 
@@ -37,6 +39,8 @@ ERROR_CODES: Mapping[type[StratalogError], int] = {
     InvalidRecordError: 87,
     UnsupportedCompressionError: 76,
 }
+
+UNKNOWN_SERVER_ERROR = -1
 
 FOREVER = {
     "message.timestamp.before.max.ms": str(2**63 - 1),
@@ -140,6 +144,35 @@ CASES |= {
     }.items()
 }
 
+
+def mutants(count: int) -> list[Case]:
+    """Batches with a few bytes changed behind the producer fields, most with a right CRC."""
+    chance = random.Random(20)
+    records = [filler(number, size=30) for number in range(5)]
+    odd = [Record(None, None, 5), Record(b"k", b"", START_MS, [("h", b"1"), ("", None)])]
+    originals = [*packed(records).values(), *packed(odd).values()]
+    return [_mutant(chance, chance.choice(originals)) for _ in range(count)]
+
+
+def _mutant(chance: random.Random, original: bytes) -> Case:
+    data = bytearray(original)
+    for _ in range(chance.choice((1, 1, 2))):
+        at = chance.randrange(HEADER.size, len(data))
+        kind = chance.random()
+        if kind < 0.7:
+            data[at] = chance.choice((0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)))
+        elif kind < 0.85:
+            del data[at : at + chance.choice((1, 2, 5))]
+        else:
+            data[at:at] = chance.randbytes(chance.choice((1, 2, 5)))
+        if len(data) <= HEADER.size:
+            break
+    topic = chance.choice(("plain", "compacted", "append-time", "stored-plain"))
+    return Case(topic, sealed(bytes(data), length=len(data) - 12))
+
+
+MUTANTS = {f"mutant {number}": case for number, case in enumerate(mutants(400))}
+
 # Kafka answers these with UNKNOWN_SERVER_ERROR, or stores what no client can read; we refuse them
 # as what they are. See the documented differences from Apache Kafka.
 DIFFERENT: Mapping[str, type[StratalogError]] = {
@@ -165,7 +198,7 @@ def verdicts(
     with broker, broker.connect() as connection:
         for topic, configs in TOPICS.items():
             connection.create_topic(topic, configs)
-        for name, case in CASES.items():
+        for name, case in (CASES | MUTANTS).items():
             try:
                 answer = connection.produce(case.topic, case.batch)
                 found[name] = Verdict(0, answer.base_offset, answer.log_append_time_ms)
@@ -185,25 +218,60 @@ def our_verdict(case: Case, first_offset: int, now_ms: int) -> tuple[int, bytes]
     return 0, b"".join(bytes(buffer) for buffer in produced.buffers)
 
 
+def now_ms_of(verdict: Verdict) -> int:
+    at_append = verdict.log_append_time_ms
+    return at_append if at_append >= 0 else time.time_ns() // 1_000_000
+
+
+def kept_by_kafka(log_dir: Path, topic: str) -> dict[int, bytes]:
+    return {header.base_offset: batch for header, batch in stored_batches(log_dir / f"{topic}-0")}
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_produced_batch_is_judged_as_kafka_judges_it(
     name: str, verdicts: tuple[dict[str, Verdict], Path]
 ) -> None:
     found, log_dir = verdicts
-    kafkas = found[name]
-    case = CASES[name]
-    now_ms = kafkas.log_append_time_ms if kafkas.log_append_time_ms >= 0 else START_MS * 2
+    kafkas, case = found[name], CASES[name]
 
-    error_code, stored = our_verdict(case, max(kafkas.base_offset, 0), now_ms)
+    error_code, stored = our_verdict(case, max(kafkas.base_offset, 0), now_ms_of(kafkas))
 
     if name in DIFFERENT:
         assert error_code == ERROR_CODES[DIFFERENT[name]]
-        assert error_code != kafkas.error_code
+        assert kafkas.error_code == UNKNOWN_SERVER_ERROR
         return
     assert error_code == kafkas.error_code
     if not error_code:
-        kept = dict(
-            (header.base_offset, batch)
-            for header, batch in stored_batches(log_dir / f"{case.topic}-0")
-        )
-        assert stored == kept[kafkas.base_offset]
+        assert stored == kept_by_kafka(log_dir, case.topic)[kafkas.base_offset]
+
+
+def test_no_garbled_batch_is_stored_that_kafka_refuses_or_stored_differently(
+    verdicts: tuple[dict[str, Verdict], Path],
+) -> None:
+    found, log_dir = verdicts
+    kept = {topic: kept_by_kafka(log_dir, topic) for topic in TOPICS}
+    stored_by_both = 0
+    for name, case in MUTANTS.items():
+        kafkas = found[name]
+        error_code, stored = our_verdict(case, max(kafkas.base_offset, 0), now_ms_of(kafkas))
+        if error_code:
+            continue
+        kafkas_batch = kept[case.topic].get(kafkas.base_offset, b"")
+        # Kafka rewrites a header's key as text, with this where it is none; we keep its bytes.
+        if "\ufffd".encode() not in kafkas_batch:
+            assert stored == kafkas_batch, name
+            stored_by_both += 1
+    assert 10 < stored_by_both < len(MUTANTS) - 10
+
+
+def test_a_garbled_batch_that_kafka_stores_is_refused_only_if_it_is_compressed(
+    verdicts: tuple[dict[str, Verdict], Path],
+) -> None:
+    # Kafka skips keys and values of a compressed batch that it keeps as it is, and so stores
+    # records whose lengths contradict each other; we refuse what no client could read.
+    found, _ = verdicts
+    for name, case in MUTANTS.items():
+        kafkas = found[name]
+        error_code, _ = our_verdict(case, max(kafkas.base_offset, 0), now_ms_of(kafkas))
+        if error_code and not kafkas.error_code:
+            assert Header(*HEADER.unpack_from(case.batch)).attributes & 7, name

@@ -8,6 +8,7 @@ printed: ``--seed N`` repeats it.
 """
 
 import argparse
+import os
 import random
 import struct
 import sys
@@ -15,6 +16,7 @@ import time
 import zlib
 from array import array
 from collections.abc import Callable
+from pathlib import Path
 
 from stratalog.errors import StratalogError
 from stratalog.records import (
@@ -306,15 +308,23 @@ def run_case(seed: int, logs: list[bytes]) -> None:
             raise
 
 
-def run(seconds: float, seed: int) -> int:
+def run(seconds: float, seed: int, note_seed: Callable[[int], object] = lambda seed: None) -> int:
     """Run cases from ``seed`` on for so long, and return how many there were."""
     logs = valid_logs()
     started = time.monotonic()
     cases = 0
     while time.monotonic() - started < seconds:
+        note_seed(seed + cases)
         run_case(seed + cases, logs)
         cases += 1
     return cases
+
+
+def _seed_writer(path: Path | None) -> Callable[[int], object]:
+    if path is None:
+        return lambda seed: None
+    file = path.open("wb", buffering=0)
+    return lambda seed: os.pwrite(file.fileno(), b"%20d\n" % seed, 0)
 
 
 def main() -> None:
@@ -322,11 +332,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--seed", type=int, help="run this one case alone")
     parser.add_argument("--from-seed", type=int, default=0, help="the first of many cases")
+    parser.add_argument("--seed-file", type=Path, help="holds the seed if the process dies")
     arguments = parser.parse_args()
     if arguments.seed is not None:
         run_case(arguments.seed, valid_logs())
         return
-    cases = run(arguments.seconds, arguments.from_seed)
+    cases = run(arguments.seconds, arguments.from_seed, _seed_writer(arguments.seed_file))
     print(f"{cases} cases in {arguments.seconds:.0f} s, none failed")
 
 

@@ -168,7 +168,7 @@ def test_stamping_replaces_offset_and_epoch_and_keeps_the_crc_right(
 def test_stamping_a_time_changes_time_type_maximum_and_crc_only(
     batch: bytes, base_offset: int, timestamp_ms: int, stray_bits: int
 ) -> None:
-    stray = changed(batch, 21, ">B", stray_bits)
+    stray = changed(changed(batch, 21, ">B", stray_bits), 22, ">B", batch[22] | 0x80)
     for stamp, append_time in ((stamp_log_append_time, True), (stamp_create_time, False)):
         header = stamp(stray + b"next batch", base_offset, 3, timestamp_ms)
 

@@ -1,5 +1,6 @@
 """Bytes from outside: whatever they are, memory stays bounded and the error is one of ours."""
 
+import contextlib
 import struct
 import subprocess
 import sys
@@ -42,18 +43,14 @@ def test_damaged_bytes_never_raise_anything_else(
         packed[at % len(packed)] = byte
     del packed[max(len(packed) - cut, 1) :]
 
-    try:
+    with contextlib.suppress(CorruptBatchError, RecordTooLargeError, UnsupportedCompressionError):
         assert len(decompress(codec, packed, limit_bytes=5_000, magic=magic)) <= 5_000
-    except (CorruptBatchError, RecordTooLargeError, UnsupportedCompressionError):
-        pass
 
 
 @given(st.binary(max_size=200), COMPRESSED)
 def test_arbitrary_bytes_never_raise_anything_else(packed: bytes, codec: Codec) -> None:
-    try:
+    with contextlib.suppress(CorruptBatchError, RecordTooLargeError):
         assert len(decompress(codec, packed, limit_bytes=5_000)) <= 5_000
-    except (CorruptBatchError, RecordTooLargeError):
-        pass
 
 
 def test_a_gibibyte_of_zeros_in_32_kilobytes_is_refused_at_the_limit() -> None:

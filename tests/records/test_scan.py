@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stratalog.records import Codec, Record, SegmentScan, build_batch, compress, read_headers
-from stratalog.records._kernels import encode_records, seal_batch
+from stratalog.records._kernels import encode_records, first_record, seal_batch
 
 RECORD = Record(b"key", b"value" * 20, timestamp_ms=1000)
 
@@ -201,6 +201,9 @@ BODY = bytes(encode_records([b"k"], [b"v"], [[("h", b"w")]], [0], 0))
         (changed(BODY, 11, ">B", 100), 1, "length"),
         (b"\xff\xff\xff\xff\xff\x01", 1, "number"),
         (b"\x18\x00" + b"\xff" * 11, 1, "number"),
+        (b"\x20\x00" + b"\xff" * 10 + b"\x01\x00\x01\x01\x00", 1, "number"),
+        (b"\x14\x00\x00" + b"\xff" * 5 + b"\x01\x01\x01\x00", 1, "number"),
+        (changed(BODY, 0, ">B", BODY[0] + 2) + b"\x00", 1, "length"),
     ],
 )
 def test_records_that_do_not_fill_their_batch_exactly_are_a_fault_if_asked(
@@ -212,6 +215,24 @@ def test_records_that_do_not_fill_their_batch_exactly_are_a_fault_if_asked(
     assert fault is not None
     assert reason in fault
     assert scanned(batch, check_records=False).fault is None
+
+
+def test_the_longest_forms_of_numbers_are_read_and_their_excess_bits_dropped() -> None:
+    timestamp_delta = b"\xff" * 9 + b"\x7f"
+    offset_delta = b"\x80\x80\x80\x80\x70"
+    fields = b"\x00" + timestamp_delta + offset_delta + b"\x01\x01\x00"
+
+    assert scanned(with_body(bytes([2 * len(fields)]) + fields, 1)).fault is None
+    assert read_varint(offset_delta) == 0
+
+
+def read_varint(encoded: bytes) -> int:
+    """Read a number where a key's length stands: that many bytes follow, or the key is null."""
+    fields = b"\x00\x00\x00" + encoded + b"\x01\x00"
+    record = first_record(bytes([2 * len(fields)]) + fields, 1)
+    assert record is not None
+    assert record[0] is not None
+    return len(record[0])
 
 
 def test_a_batch_of_no_records_is_not_looked_into() -> None:
@@ -276,6 +297,12 @@ def test_compressed_legacy_messages_are_opened_only_if_asked(magic: int) -> None
     assert "another compressed" in (scanned(nested).fault or "")
     assert "no messages" in (scanned(empty).fault or "")
     assert scanned(nested + empty[:8], check_records=False).fault is None
+
+
+def test_of_equal_timestamps_the_first_batch_counts() -> None:
+    scan = scanned(b"".join(lay_out([([RECORD] * 2, 0, 0), ([RECORD] * 2, 0, 0)])))
+
+    assert (scan.max_timestamp_ms, scan.offset_of_max_timestamp) == (1000, 1)
 
 
 @given(BATCHES)

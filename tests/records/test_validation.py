@@ -23,7 +23,12 @@ from stratalog.records import (
     read_header,
     validate_produced,
 )
-from stratalog.records._kernels import seal_batch, stamp_create_time, stamp_header, stamp_log_append_time
+from stratalog.records._kernels import (
+    seal_batch,
+    stamp_create_time,
+    stamp_header,
+    stamp_log_append_time,
+)
 from stratalog.records.columns import decode_records
 
 NOW_MS = 1_700_000_000_000
@@ -337,7 +342,7 @@ def around(body: bytes) -> bytes:
         "14 00 00 00 02 4b 02 56 02 40 01",
         "14 00 00 00 02 4b 02 56 02 00 40",
         "16 00 00 00 02 4b 02 56 02 00 01 00",
-        "22 00 ff ff ff ff ff ff ff ff ff ff 00 00 01 01 00",
+        "20 00 ff ff ff ff ff ff ff ff ff ff 00 00 01 01 00",
     ],
     ids=[
         "nothing",
@@ -370,7 +375,7 @@ def test_records_that_do_not_parse_are_invalid(fields: str) -> None:
         "0c 00 00 00 05 03 00",
         "16 00 80 00 80 00 02 4b 02 56 80 00",
         "14 00 00 00 02 4b 02 56 02 00 01",
-        "22 00 ff ff ff ff ff ff ff ff ff 7f 00 01 01 00",
+        "1e 00 ff ff ff ff ff ff ff ff ff 7f 00 01 01 00",
     ],
     ids=[
         "plain",
@@ -382,7 +387,9 @@ def test_records_that_do_not_parse_are_invalid(fields: str) -> None:
     ],
 )
 def test_records_that_kafka_reads_are_accepted(fields: str) -> None:
-    assert validate(around(bytes.fromhex(fields))).header.record_count == 1
+    produced = validate(around(bytes.fromhex(fields)), ProduceRules(log_append_time=True))
+
+    assert produced.header.record_count == 1
 
 
 def test_bytes_after_the_last_record_are_invalid() -> None:

@@ -10,6 +10,7 @@ message a batch before that, whose value holds the inner messages if it is compr
 
 import struct
 import zlib
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -120,6 +121,27 @@ def _sequence(base_sequence: int, delta: int) -> int:
     return (base_sequence + delta) % (SEQUENCE_MAX + 1)
 
 
+class BatchChain(NamedTuple):
+    """The batches of a whole file, in their order."""
+
+    positions: list[int]
+    last_offsets: list[int]
+
+    def find(self, position: int, offset: int) -> int | None:
+        """Where the first batch from ``position`` on begins that ends at ``offset`` or later.
+
+        -1 if there is none; ``None`` if no batch begins at ``position``.
+        """
+        slot = bisect_left(self.positions, position)
+        if slot == len(self.positions) or self.positions[slot] != position:
+            return None
+        # Offsets of a damaged file may go back: only a walk is sure to find the first.
+        for at in range(slot, len(self.positions)):
+            if self.last_offsets[at] >= offset:
+                return self.positions[at]
+        return -1
+
+
 class BatchReader:
     """Reads batches of an open ``.log`` one after the other, a window of bytes at a time."""
 
@@ -129,6 +151,7 @@ class BatchReader:
         self.size_bytes = file.size_bytes()
         self._window = b""
         self._window_start = 0
+        self._chain: BatchChain | None = None
 
     def batches(self, start: int, end: int) -> Iterator[DumpedBatch]:
         """Those that lie wholly in ``[start, end)``, until one does not."""
@@ -139,6 +162,16 @@ class BatchReader:
                 return
             yield batch
             position += batch.size_bytes
+
+    def chain(self) -> "BatchChain":
+        """Where all batches of the file begin and end, walked once."""
+        if self._chain is None:
+            chain = BatchChain([], [])
+            for batch in self.batches(0, self.size_bytes):
+                chain.positions.append(batch.position)
+                chain.last_offsets.append(batch.last_offset)
+            self._chain = chain
+        return self._chain
 
     def _batch(self, position: int, end: int) -> DumpedBatch | None:
         _, size, _, magic = _PREFIX.unpack(self._read(position, _PREFIX.size))

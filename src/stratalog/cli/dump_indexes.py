@@ -146,11 +146,13 @@ def _batch_of(log: BatchReader, index: OffsetIndexFile, offset: int) -> DumpedBa
     """
     position = index.lookup_position(offset)
     _check_position(log, position)
-    found = None
-    for batch in log.batches(position, log.size_bytes):
-        if found is None and batch.last_offset >= offset:
-            found = batch
-    return found
+    found = log.chain().find(position, offset)
+    if found is None:
+        # The index does not point to a batch. What would be read there instead?
+        for batch in log.batches(position, log.size_bytes):
+            if found is None and batch.last_offset >= offset:
+                found = batch.position
+    return None if found is None or found < 0 else next(log.batches(found, log.size_bytes))
 
 
 # --- aborted transactions and producers ------------------------------------------------------

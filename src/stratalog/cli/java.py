@@ -13,8 +13,9 @@ def string_hash(text: str) -> int:
 
 
 def hash_map_order(keys: Iterable[str]) -> list[str]:
-    """Keys in the order in which a ``HashMap`` walks them, if they were put in this order."""
-    ordered = list(keys)
+    """Keys in the order in which a ``HashMap`` walks them, if ``computeIfAbsent`` put them there
+    in this order: it puts a new key before those that share its bucket."""
+    ordered = list(keys)[::-1]
     buckets = 16
     while len(ordered) > buckets * 3 // 4:
         buckets *= 2

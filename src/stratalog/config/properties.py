@@ -9,7 +9,8 @@
     escapes   \\t \\n \\r \\f, \\uXXXX (a UTF-16 unit), and any other character for itself
 
 Bytes are ISO-8859-1, so whatever lies outside ASCII is written as \\uXXXX. Of a repeated key the
-last value stands. Blanks are space, tab and form feed.
+last value stands. Blanks are space, tab and form feed. One oddity of Java's is not followed: a
+file whose last line is a lone backslash has an empty key there, and says nothing here.
 """
 
 import re

@@ -173,6 +173,18 @@ class SegmentScan:
         control batches, and of those whose leader epoch is not that of the batch before; or
         all, if so asked. After a fault nothing is taken any more.
         """
+    def start(
+        self,
+        position: int,
+        next_offset: int,
+        indexed_position: int,
+        max_timestamp_ms: int,
+        offset_of_max_timestamp: int,
+        indexed_timestamp_ms: int,
+    ) -> None:
+        """Before the first ``feed``: begin in the middle of a segment whose first ``position``
+        bytes, and the indexes of them, are known to be good."""
+
     def resume(self, position: int, next_offset: int) -> None:
         """Go on behind damage: at ``position``, where offsets from ``next_offset`` on follow."""
 

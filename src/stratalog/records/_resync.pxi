@@ -50,6 +50,7 @@ cdef int crc_matches(Prefixes *prefixes, Py_ssize_t at, const Header *h,
     if h.size_bytes <= direct_bytes[0]:
         direct_bytes[0] -= h.size_bytes
         return batch_crc(prefixes.data + at, h) == h.crc
+    direct_bytes[0] = 0
     if prefixes.crcs == NULL and not make_prefixes(prefixes):
         return -1
     return h.crc == crc_of_suffix(

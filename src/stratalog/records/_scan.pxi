@@ -122,6 +122,16 @@ cdef class SegmentScan:
             move_scratch(&self.new_time_entries, self.time_entries)
         return self.take_headers()
 
+    def start(self, int64_t position, int64_t next_offset, int64_t indexed_position,
+              int64_t max_timestamp_ms, int64_t offset_of_max_timestamp,
+              int64_t indexed_timestamp_ms):
+        self.position = position
+        self.next_offset = next_offset
+        self.indexed_position = indexed_position
+        self.max_timestamp_ms = max_timestamp_ms
+        self.offset_of_max_timestamp = offset_of_max_timestamp
+        self.indexed_timestamp_ms = indexed_timestamp_ms
+
     def resume(self, int64_t position, int64_t next_offset):
         self.position = position
         self.next_offset = next_offset

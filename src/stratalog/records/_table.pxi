@@ -265,8 +265,9 @@ cdef inline void add_binary(Binary *binary, int64_t row, const uint8_t *field,
     if size < 0:
         binary.null_count += 1
     else:
-        memcpy(binary.data.data + binary.data.used, field, <size_t> size)
-        binary.data.used += size
+        if size:
+            memcpy(binary.data.data + binary.data.used, field, <size_t> size)
+            binary.data.used += size
         binary.valid.data[row >> 3] |= <uint8_t> (1 << (row & 7))
     (<int32_t *> (binary.offsets.data + binary.offsets.used))[0] = <int32_t> binary.data.used
     binary.offsets.used += 4
@@ -320,10 +321,11 @@ cdef void repeat(Table *table, int column, int64_t value, int64_t first_row) noe
     """Give the rows from `first_row` on the value that all records of their batch have."""
     cdef Scratch *scratch = &table.fixed[column]
     cdef int64_t row, count = table.rows - first_row
-    cdef uint8_t *p = scratch.data + scratch.used
+    cdef uint8_t *p
     cdef int width = column_width(column)
-    if not wants(table, column):
+    if count == 0 or not wants(table, column):
         return
+    p = scratch.data + scratch.used
     if width == 8:
         for row in range(count):
             (<int64_t *> p)[row] = value

@@ -150,6 +150,8 @@ def iterate_columns(
 
 def _wanted_bits(columns: Sequence[str]) -> int:
     bits = 0
+    if not columns:
+        raise ValueError("no columns: Arrow would count no rows either")
     for name in columns:
         if name not in COLUMN_NAMES:
             raise ValueError(f"no column {name!r}; there are {', '.join(COLUMN_NAMES)}")

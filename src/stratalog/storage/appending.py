@@ -2,11 +2,20 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from typing_extensions import Buffer
 
+from stratalog.config import TopicConfig
 from stratalog.errors import OffsetsOutOfOrderError
-from stratalog.records import AppendOrigin, BatchHeader, read_control_batch, read_headers
+from stratalog.records import (
+    AppendOrigin,
+    BatchHeader,
+    Codec,
+    ProduceRules,
+    read_control_batch,
+    read_headers,
+)
 from stratalog.storage.producers import (
     CompletedTransaction,
     ProducerAppend,
@@ -15,8 +24,7 @@ from stratalog.storage.producers import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LogAppendInfo:
+class LogAppendInfo(NamedTuple):
     """Where an append landed. Of a duplicate, where its first copy did."""
 
     first_offset: int
@@ -35,21 +43,14 @@ class Append:
     batches: Sequence[BatchHeader]
     buffers: Sequence[Buffer]
     size_bytes: int
+    max_timestamp_ms: int
+    now_ms: int
     origin: AppendOrigin
     log_append_time_ms: int = -1
 
     @property
-    def first_offset(self) -> int:
-        """Of v2 batches; unknown (-1) for an older compressed one."""
-        return self.batches[0].base_offset
-
-    @property
     def last_offset(self) -> int:
         return self.batches[-1].last_offset
-
-    @property
-    def max_timestamp_ms(self) -> int:
-        return max([batch.max_timestamp_ms for batch in self.batches])
 
     def batch_bytes(self, batch: BatchHeader) -> bytes:
         """The bytes of one batch: for control batches, which have to be looked into."""
@@ -58,7 +59,7 @@ class Append:
         return whole[start : start + batch.size_bytes]
 
 
-def follower_append(records: Buffer, *, log_end_offset: int, leader_epoch: int) -> Append | None:
+def follower_append(records: Buffer, *, leader_epoch: int, now_ms: int) -> Append | None:
     """Check what a leader sent. None if it holds no whole batch that this epoch may accept."""
     batches = read_headers(records)
     expected = -1
@@ -76,7 +77,8 @@ def follower_append(records: Buffer, *, log_end_offset: int, leader_epoch: int) 
         return None
     size_bytes = sum(batch.size_bytes for batch in accepted)
     whole = memoryview(records).cast("B")[:size_bytes]
-    return Append(accepted, [whole], size_bytes, AppendOrigin.REPLICATION)
+    max_timestamp_ms = max(batch.max_timestamp_ms for batch in accepted)
+    return Append(accepted, [whole], size_bytes, max_timestamp_ms, now_ms, AppendOrigin.REPLICATION)
 
 
 @dataclass(slots=True)
@@ -117,3 +119,23 @@ def plan_producer_changes(
         plan.completed.extend(change.completed)
     plan.completed.sort(key=lambda done: done.last_offset)
     return plan
+
+
+def produce_rules(config: TopicConfig) -> ProduceRules:
+    """What a topic's settings say about produced batches."""
+    name = config.compression_type
+    codec = None if name == "producer" else Codec.from_name(name)
+    levels = {
+        Codec.GZIP: config.compression_gzip_level,
+        Codec.LZ4: config.compression_lz4_level,
+        Codec.ZSTD: config.compression_zstd_level,
+    }
+    return ProduceRules(
+        compacted=config.compact,
+        log_append_time=config.message_timestamp_type == "LogAppendTime",
+        before_max_ms=config.message_timestamp_before_max_ms,
+        after_max_ms=config.message_timestamp_after_max_ms,
+        max_message_bytes=config.max_message_bytes,
+        codec=codec,
+        level=None if codec is None else levels.get(codec),
+    )

@@ -9,13 +9,21 @@ replication-offset-checkpoint       high watermarks
 """
 
 import json
+import os
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from stratalog.config.properties import format_properties, parse_properties
-from stratalog.errors import CorruptFileError, DiskError, DiskFullError, LogDirectoryError
+from stratalog.errors import (
+    ConfigError,
+    CorruptFileError,
+    DiskError,
+    DiskFullError,
+    LogDirectoryError,
+)
 from stratalog.storage.checkpoint import format_id, parse_id, read_offsets, write_offsets
+from stratalog.storage.context import DirectoryState, DiskState
 from stratalog.storage.files import DirectoryLock, FileSystem, read_file, replace_file
 from stratalog.storage.layout import (
     CLEAN_SHUTDOWN_FILE,
@@ -30,7 +38,8 @@ from stratalog.storage.layout import (
     TopicPartition,
     parse_replica_directory,
 )
-from stratalog.storage.log import DirectoryState, DiskState, Log
+from stratalog.storage.log import Log
+from stratalog.storage.ours import OwnFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +83,7 @@ class LogDirectory:
         found = self.files.stat(self.path)
         if found is None:
             self.files.make_directory(self.path)
-            self.files.sync_directory(self.path.rpartition("/")[0] or "/")
+            self.files.sync_directory(os.path.dirname(os.path.abspath(self.path)))
         elif not found.is_directory:
             raise LogDirectoryError(f"{self.path} is not a directory")
         self._lock = self.files.lock(self._file(LOCK_FILE))
@@ -91,8 +100,8 @@ class LogDirectory:
         path = self._file(META_PROPERTIES)
         if not self.files.exists(path):
             return None
-        properties = parse_properties(read_file(self.files, path))
         try:
+            properties = parse_properties(read_file(self.files, path))
             version = int(properties["version"])
             node = properties["node.id" if version >= 1 else "broker.id"]
             directory_id = properties.get("directory.id")
@@ -101,7 +110,7 @@ class LogDirectory:
                 int(node),
                 parse_id(directory_id) if directory_id else uuid.UUID(int=0),
             )
-        except (KeyError, ValueError) as error:
+        except (KeyError, ValueError, ConfigError) as error:
             raise CorruptFileError(path, f"lacks or garbles {error}") from error
 
     def assign_identity(self, identity: Identity) -> None:
@@ -162,10 +171,17 @@ class LogDirectory:
             return {}
 
     def log_start_offsets(self) -> dict[TopicPartition, int]:
+        """What the checkpoint says, and the partitions' own copies where those say more: records
+        that were deleted must not come back because a file was lost or garbled."""
         try:
-            return read_offsets(self.files, self._file(LOG_START_CHECKPOINT))
+            offsets = read_offsets(self.files, self._file(LOG_START_CHECKPOINT))
         except CorruptFileError:
-            return {}
+            offsets = {}
+        for path, name in self.replicas():
+            copy = OwnFiles(self.files, path).log_start()
+            if not name.state and copy > offsets.get(name.topic_partition, 0):
+                offsets[name.topic_partition] = copy
+        return offsets
 
     def high_watermarks(self) -> dict[TopicPartition, int]:
         try:
@@ -177,7 +193,9 @@ class LogDirectory:
         self._checkpoint(RECOVERY_POINT_CHECKPOINT, lambda log: log.recovery_point)
 
     def checkpoint_log_start_offsets(self) -> None:
-        moved = (log for log in self.logs.values() if _starts_inside_a_segment(log))
+        moved = [log for log in self.logs.values() if _starts_inside_a_segment(log)]
+        for log in moved:
+            log.mirror_log_start()
         self._checkpoint(LOG_START_CHECKPOINT, lambda log: log.log_start_offset, moved)
 
     def checkpoint_high_watermarks(self) -> None:

@@ -20,6 +20,7 @@ import fcntl
 import mmap
 import os
 import shutil
+import stat
 import struct
 import threading
 from collections.abc import Sequence
@@ -43,6 +44,7 @@ class Entry:
     is_directory: bool
     size_bytes: int
     modified_ms: int
+    is_link: bool = False
 
 
 class File(Protocol):
@@ -163,9 +165,9 @@ class OsFile:
             written += os.pwrite(self._descriptor, data[written:], position + written)
 
     def _cut_back(self, position: int, total: int) -> None:
-        # Only a write that grew the file is undone: inside it there is nothing to cut.
+        # Only what a short write has added is undone: inside the file there is nothing to cut.
         with suppress(OSError):
-            if position < os.fstat(self._descriptor).st_size <= position + total:
+            if position < os.fstat(self._descriptor).st_size < position + total:
                 os.ftruncate(self._descriptor, position)
 
     def truncate(self, size: int) -> None:
@@ -181,6 +183,7 @@ class OsFile:
             raise disk_error("fsync", self.path, error) from error
 
     def map(self, size: int) -> Buffer:
+        assert self._descriptor >= 0, f"{self.path} is closed"
         try:
             return mmap.mmap(self._descriptor, size, prot=mmap.PROT_READ)
         except OSError as error:
@@ -227,7 +230,7 @@ class OsFileSystem:
             with os.scandir(path) as names:
                 for name in names:
                     with suppress(FileNotFoundError):  # a live directory: gone since it was listed
-                        entries.append(_entry(name.name, name.stat()))
+                        entries.append(_entry(name.name, name.stat(), name.is_symlink()))
         except OSError as error:
             raise disk_error("list", path, error) from error
         return entries
@@ -297,9 +300,13 @@ class OsFileSystem:
         return OsDirectoryLock(path)
 
 
-def _entry(name: str, found: os.stat_result) -> Entry:
+def _entry(name: str, found: os.stat_result, is_link: bool = False) -> Entry:
     return Entry(
-        name, (found.st_mode & 0o170000) == 0o040000, found.st_size, found.st_mtime_ns // 1_000_000
+        name,
+        stat.S_ISDIR(found.st_mode),
+        found.st_size,
+        found.st_mtime_ns // 1_000_000,
+        is_link,
     )
 
 
@@ -381,7 +388,7 @@ def read_file(files: FileSystem, path: str) -> bytes:
 def remove_tree(files: FileSystem, path: str) -> None:
     for entry in files.list(path):
         inside = os.path.join(path, entry.name)
-        if entry.is_directory:
+        if entry.is_directory and not entry.is_link:
             remove_tree(files, inside)
         else:
             files.unlink(inside, missing_ok=True)

@@ -28,13 +28,14 @@ class HandleCache:
 
     def opened(self, holder: Holder) -> None:
         """``holder`` has just opened its files."""
-        holder.recently_used = True
         self._open.append(holder)
         while len(self._open) > self.capacity:
             oldest = self._open.popleft()
             if oldest.recently_used and oldest is not holder:
                 oldest.recently_used = False
                 self._open.append(oldest)
+            elif oldest is holder:
+                self._open.append(holder)  # everybody else has had a second chance by now
             else:
                 oldest.release()
 

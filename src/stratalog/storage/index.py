@@ -13,11 +13,19 @@ into a sparse mapped page would kill the process on a full disk.
 """
 
 import struct
-from dataclasses import dataclass
+from contextlib import suppress
+from itertools import chain, pairwise
+from typing import NamedTuple
 
 from typing_extensions import Buffer
 
-from stratalog.errors import CorruptIndexError, IndexFullError, SegmentOffsetOverflowError
+from stratalog.errors import (
+    CorruptIndexError,
+    DiskError,
+    DiskFullError,
+    IndexFullError,
+    SegmentOffsetOverflowError,
+)
 from stratalog.records import (
     offset_entry,
     search_offset_index,
@@ -31,18 +39,19 @@ from stratalog.storage.files import File, FileSystem
 RELATIVE_OFFSET_MAX = 2**31 - 1
 NO_TIMESTAMP = -1
 
+# A few hundred entries: enough that writing them costs nothing, little to lose in a crash.
+_PENDING_BYTES = 4096
+
 _OFFSET_ENTRY = struct.Struct(">ii")
 _TIME_ENTRY = struct.Struct(">qi")
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetPosition:
+class OffsetPosition(NamedTuple):
     offset: int
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class TimestampOffset:
+class TimestampOffset(NamedTuple):
     timestamp_ms: int
     offset: int
 
@@ -51,6 +60,8 @@ class SparseIndex:
     """What the two have in common: a file of fixed-size entries, opened when first needed."""
 
     entry_size: int
+    _layout: struct.Struct
+    _lowest: tuple[int, int]  # less than any entry can be
 
     def __init__(
         self, files: FileSystem, path: str, base_offset: int, *, max_bytes: int, size_bytes: int = 0
@@ -58,24 +69,23 @@ class SparseIndex:
         self.path = path
         self.base_offset = base_offset
         self._files = files
-        self._max_bytes = max_bytes
         # Of an existing file only the size is known at first; its entries are counted when they
         # are needed, because a file that was not trimmed ends in zeros that are none.
         self._entries = -1 if size_bytes else 0
+        self.entries_max = max_bytes // self.entry_size
         self._capacity_bytes = size_bytes
         self._file: File | None = None
         self._map: Buffer = b""
         self._mapped_bytes = 0
+        # Entries not written yet. They are hints, so they may wait for the next flush or search,
+        # and a write of its own for each is a good part of what an append would cost.
+        self._pending = bytearray()
 
     @property
     def entries(self) -> int:
         if self._entries < 0:
             self._entries = self._count_entries()
         return self._entries
-
-    @property
-    def entries_max(self) -> int:
-        return self._max_bytes // self.entry_size
 
     @property
     def size_bytes(self) -> int:
@@ -103,6 +113,8 @@ class SparseIndex:
 
     def _buffer(self) -> Buffer:
         """The mapped file; mapped again when it has been resized since."""
+        if self._pending:
+            self.write_pending()
         if self._mapped_bytes != self._capacity_bytes or not self._mapped_bytes:
             file = self._open()
             self._mapped_bytes = self._capacity_bytes
@@ -113,15 +125,24 @@ class SparseIndex:
         self._map = b""
         self._mapped_bytes = 0
 
-    def _write_entry(self, entry: bytes) -> None:
-        file = self._file
-        if file is None:
-            file = self._open()
-        position = self.entries * self.entry_size
-        file.write_at(position, (entry,))
+    def _add(self, entry: bytes) -> None:
+        self._pending += entry
         self._entries += 1
-        if position + self.entry_size > self._capacity_bytes:
-            self._capacity_bytes = position + self.entry_size
+        if len(self._pending) >= _PENDING_BYTES:
+            self.write_pending()
+
+    def write_pending(self) -> None:
+        """Write the entries that have waited. On a full disk they are given up: only hints."""
+        if not self._pending:
+            return
+        pending, self._pending = self._pending, bytearray()
+        end = self._entries * self.entry_size
+        try:
+            self._open().write_at(end - len(pending), (pending,))
+            self._capacity_bytes = max(self._capacity_bytes, end)
+        except DiskFullError:
+            self._entries -= len(pending) // self.entry_size
+            self._forget_last()
 
     def grow(self) -> None:
         """Preallocate to the maximum: this index is going to be appended to."""
@@ -132,11 +153,21 @@ class SparseIndex:
         self._resize(self.size_bytes)
 
     def _resize(self, size_bytes: int) -> None:
+        self.write_pending()
         file = self._open()
         if self._capacity_bytes != size_bytes:
             self._unmap()
             file.truncate(size_bytes)
             self._capacity_bytes = size_bytes
+
+    def is_ordered(self, entries: int) -> bool:
+        """Whether the first ``entries`` are in the order that this kind of index keeps."""
+        found = self._layout.iter_unpack(self.content()[: entries * self.entry_size])
+        return all(self._follows(*pair) for pair in pairwise(chain([self._lowest], found)))
+
+    @staticmethod
+    def _follows(earlier: tuple[int, int], later: tuple[int, int]) -> bool:
+        raise NotImplementedError
 
     def content(self) -> bytes:
         """The entries, as they are on disk."""
@@ -147,6 +178,7 @@ class SparseIndex:
         """Replace all entries by ready-made ones; the file ends up trimmed."""
         data = bytes(entries)
         self._entries = 0
+        self._pending = bytearray()
         self._resize(0)
         if data:
             self._open().write_at(0, [data])
@@ -158,6 +190,7 @@ class SparseIndex:
         """Forget all but the first ``entries``. They are cut off the file, so that growing it
         again leaves zeros behind the last entry."""
         if entries < self.entries:
+            self.write_pending()
             self._entries = entries
             self._resize(self.size_bytes)
             self._forget_last()
@@ -165,11 +198,16 @@ class SparseIndex:
     def _forget_last(self) -> None:
         """The last entry may be kept in memory; it has changed on disk."""
 
-    @property
-    def opened_file(self) -> File | None:
+    def file_to_sync(self) -> File | None:
+        """The file with all entries written, if this process has had it open."""
+        self.write_pending()
         return self._file
 
     def close(self) -> None:
+        """Let go of the file. Entries that cannot be written any more were only hints."""
+        with suppress(DiskError):
+            self.write_pending()
+        self._pending = bytearray()
         self._unmap()
         file, self._file = self._file, None
         if file is not None:
@@ -177,6 +215,7 @@ class SparseIndex:
 
     def release(self) -> None:
         """Let go of descriptor and map; the next use opens them again."""
+        self.write_pending()
         self._unmap()
         self._file = None
 
@@ -200,6 +239,8 @@ class SparseIndex:
 class OffsetIndex(SparseIndex):
     """Last offset of some batches, with the position each starts at; offsets strictly grow."""
 
+    _layout = _OFFSET_ENTRY
+    _lowest = (-1, 0)
     entry_size = _OFFSET_ENTRY.size
     _last: OffsetPosition | None = None
 
@@ -224,22 +265,30 @@ class OffsetIndex(SparseIndex):
     def _before_all(self) -> OffsetPosition:
         return OffsetPosition(self.base_offset, 0)
 
+    @staticmethod
+    def _follows(earlier: tuple[int, int], later: tuple[int, int]) -> bool:
+        return earlier[0] < later[0] and earlier[1] < later[1]
+
     def append(self, offset: int, position: int) -> None:
         if self.is_full:
             raise IndexFullError(self.path, self.entries_max)
         relative = self._relative(offset)
-        if offset <= self.last.offset and self.entries:
+        if self._entries and offset <= self.last.offset:
             raise CorruptIndexError(
                 self.path, f"offset {offset} does not follow the last entry, {self.last.offset}"
             )
-        self._write_entry(_OFFSET_ENTRY.pack(relative, position))
+        self._add(_OFFSET_ENTRY.pack(relative, position))
         self._last = OffsetPosition(offset, position)
 
-    def lookup(self, offset: int) -> OffsetPosition:
-        """The entry with the largest offset not above ``offset``; the segment's start if none."""
+    def slot(self, offset: int) -> int:
+        """The slot of the entry with the largest offset not above ``offset``; -1 if none."""
         if not self.entries or offset < self.base_offset:
-            return self._before_all()
-        slot = search_offset_index(self._buffer(), self.entries, self._clamped(offset))
+            return -1
+        return search_offset_index(self._buffer(), self.entries, self._clamped(offset))
+
+    def lookup(self, offset: int) -> OffsetPosition:
+        """That entry; the segment's start if there is none."""
+        slot = self.slot(offset)
         return self._before_all() if slot < 0 else self.entry(slot)
 
     def upper_bound(self, position: int) -> OffsetPosition | None:
@@ -251,13 +300,7 @@ class OffsetIndex(SparseIndex):
 
     def truncate_to(self, offset: int) -> None:
         """Drop every entry at or above ``offset``."""
-        if not self.entries:
-            return
-        if offset <= self.base_offset:
-            self._keep(0)
-            return
-        slot = search_offset_index(self._buffer(), self.entries, self._clamped(offset - 1))
-        self._keep(slot + 1)
+        self._keep(self.slot(offset - 1) + 1)
 
     def sanity_check(self) -> None:
         self._check_length()
@@ -271,6 +314,8 @@ class TimeIndex(SparseIndex):
     """The largest timestamp seen up to some offsets; timestamps strictly grow, offsets never
     shrink. The last slot is kept free for the entry that closing the segment forces."""
 
+    _layout = _TIME_ENTRY
+    _lowest = (NO_TIMESTAMP, 0)
     entry_size = _TIME_ENTRY.size
     _last: TimestampOffset | None = None
 
@@ -295,6 +340,10 @@ class TimeIndex(SparseIndex):
     def _before_all(self) -> TimestampOffset:
         return TimestampOffset(NO_TIMESTAMP, self.base_offset)
 
+    @staticmethod
+    def _follows(earlier: tuple[int, int], later: tuple[int, int]) -> bool:
+        return earlier[0] < later[0] and earlier[1] <= later[1]
+
     def maybe_append(self, timestamp_ms: int, offset: int, *, forced: bool = False) -> None:
         """Add an entry if the timestamp is larger than the last one's."""
         if not forced and self.is_full:
@@ -310,7 +359,7 @@ class TimeIndex(SparseIndex):
                 f"timestamp {timestamp_ms} is below the last entry's, {last.timestamp_ms}",
             )
         if timestamp_ms > last.timestamp_ms:
-            self._write_entry(_TIME_ENTRY.pack(timestamp_ms, self._relative(offset)))
+            self._add(_TIME_ENTRY.pack(timestamp_ms, self._relative(offset)))
             self._last = TimestampOffset(timestamp_ms, offset)
 
     def lookup(self, timestamp_ms: int) -> TimestampOffset:
@@ -320,14 +369,15 @@ class TimeIndex(SparseIndex):
         slot = search_time_index(self._buffer(), self.entries, timestamp_ms)
         return self._before_all() if slot < 0 else self.entry(slot)
 
+    def slot_by_offset(self, offset: int) -> int:
+        """The slot of the last entry whose offset is not above ``offset``; -1 if none."""
+        if not self.entries or offset < self.base_offset:
+            return -1
+        return search_time_index_by_offset(self._buffer(), self.entries, self._clamped(offset))
+
     def truncate_to(self, offset: int) -> None:
-        if not self.entries:
-            return
-        if offset <= self.base_offset:
-            self._keep(0)
-            return
-        slot = search_time_index_by_offset(self._buffer(), self.entries, self._clamped(offset - 1))
-        self._keep(slot + 1)
+        """Drop every entry at or above ``offset``."""
+        self._keep(self.slot_by_offset(offset - 1) + 1)
 
     def sanity_check(self) -> None:
         self._check_length()

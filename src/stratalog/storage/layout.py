@@ -52,7 +52,7 @@ _FILE_NAME_LENGTH_MAX = 255
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 _SUFFIXED_DIRECTORY = re.compile(r"(\S+)-(\S+)\.(\S+)(-delete|-future|-stray)")
 _SEGMENT_FILE = re.compile(
-    r"(?P<offset>\d{20,})(?P<kind>\.log|\.index|\.timeindex|\.txnindex|\.snapshot)"
+    r"(?P<offset>[0-9]{20,})(?P<kind>\.log|\.index|\.timeindex|\.txnindex|\.snapshot)"
     r"(?P<state>\.deleted|\.cleaned|\.swap)?"
 )
 
@@ -89,7 +89,7 @@ def segment_file(directory: str, base_offset: int, suffix: str) -> str:
 
 def parse_segment_file(name: str) -> SegmentFileName | None:
     match = _SEGMENT_FILE.fullmatch(name)
-    if match is None:
+    if match is None or int(match["offset"]) >= 2**63:
         return None
     return SegmentFileName(int(match["offset"]), match["kind"], match["state"] or "")
 

@@ -12,13 +12,12 @@ A log is confined to one thread, its owner's. Nothing here locks.
 
 import os
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from enum import Enum
 
 from typing_extensions import Buffer
 
-from stratalog.clock import Clock, SystemClock
 from stratalog.config import TopicConfig
 from stratalog.errors import (
     DiskError,
@@ -29,20 +28,21 @@ from stratalog.errors import (
     RecordBatchTooLargeError,
     UnexpectedAppendOffsetError,
 )
-from stratalog.records import AppendOrigin, BatchHeader, Codec, ProduceRules, validate_produced
+from stratalog.records import AppendOrigin, BatchHeader, validate_produced
 from stratalog.storage.appending import (
     Append,
     LogAppendInfo,
     ProducerChanges,
     follower_append,
     plan_producer_changes,
+    produce_rules,
 )
 from stratalog.storage.checkpoint import read_topic_id, write_topic_id
+from stratalog.storage.context import DiskState, LogContext
 from stratalog.storage.deletion import PendingDeletes
 from stratalog.storage.epochs import LeaderEpochs
-from stratalog.storage.files import File, FileSystem, OsFileSystem
+from stratalog.storage.files import File
 from stratalog.storage.flushing import FlushTask
-from stratalog.storage.handles import HandleCache
 from stratalog.storage.index import RELATIVE_OFFSET_MAX
 from stratalog.storage.layout import (
     DELETED_SUFFIX,
@@ -51,48 +51,13 @@ from stratalog.storage.layout import (
     parse_replica_directory,
 )
 from stratalog.storage.ours import OwnFiles
-from stratalog.storage.producers import CompletedTransaction, ProducerStates
+from stratalog.storage.producers import ProducerStates
 from stratalog.storage.reading import FetchedData, Isolation, read_log
 from stratalog.storage.replay import rebuild_producers
 from stratalog.storage.rolling import RollCause, RollReason, plan_roll
 from stratalog.storage.segment import Segment
 from stratalog.storage.segments import Segments
 from stratalog.storage.snapshots import Snapshots
-from stratalog.storage.transactions import AbortedTransaction
-
-
-class DiskState(Enum):
-    """What appends to a log directory meet; one value is shared by all its logs."""
-
-    ONLINE = "online"
-    FULL = "full"
-    OFFLINE = "offline"
-
-
-@dataclass(slots=True)
-class DirectoryState:
-    """The state of the log directory a log lives in. Its manager changes it."""
-
-    state: DiskState = DiskState.ONLINE
-    reason: str = ""
-
-
-@dataclass(slots=True)
-class LogContext:
-    """What a log is given by its owner: the disk, the time, and the broker's settings."""
-
-    files: FileSystem
-    clock: Clock
-    handles: HandleCache
-    directory_state: DirectoryState
-    flush_on_ack: bool = True
-    producer_expiration_ms: int = 86_400_000
-    # Told before a log is cut: its recovery point on disk must not stay above the cut.
-    checkpoint_recovery_points: Callable[[], None] = lambda: None
-
-    @classmethod
-    def default(cls) -> "LogContext":
-        return cls(OsFileSystem(), SystemClock(), HandleCache(), DirectoryState())
 
 
 @dataclass(slots=True)
@@ -137,6 +102,7 @@ class Log:
         self._closed = False
         self._failure: DiskError | None = None
         self._truncations = 0
+        self._mirrored_start = self.own.log_start()
         self._rules = produce_rules(config)
         self._topic_id = read_topic_id(context.files, self._metadata_path)
 
@@ -193,12 +159,13 @@ class Log:
     ) -> LogAppendInfo:
         """Check what a producer sent, give it offsets and write it; durable after ``flush``."""
         self._check_appendable()
+        now_ms = self.context.clock.now_ms()
         produced = validate_produced(
             records,
             self._rules,
             first_offset=self.log_end_offset,
             leader_epoch=leader_epoch,
-            now_ms=self.context.clock.now_ms(),
+            now_ms=now_ms,
             origin=origin,
         )
         return self._append(
@@ -206,6 +173,8 @@ class Log:
                 produced.headers,
                 produced.buffers,
                 produced.size_bytes,
+                produced.max_timestamp_ms,
+                now_ms,
                 origin,
                 produced.log_append_time_ms,
             )
@@ -215,7 +184,7 @@ class Log:
         """Write batches exactly as the leader sent them."""
         self._check_appendable()
         append = follower_append(
-            records, log_end_offset=self.log_end_offset, leader_epoch=leader_epoch
+            records, leader_epoch=leader_epoch, now_ms=self.context.clock.now_ms()
         )
         if append is None:
             end = self.log_end_offset
@@ -253,7 +222,7 @@ class Log:
                 first.first_offset,
                 first.last_offset,
                 first.timestamp_ms,
-                append.log_append_time_ms,
+                first.timestamp_ms,
                 self.log_start_offset,
                 append.size_bytes,
                 is_duplicate=True,
@@ -261,8 +230,9 @@ class Log:
         try:
             self._assign_epochs(append.batches)
             self._maybe_roll(append)
-            self.segments.active.append(append.batches, append.buffers)
-            first_offset = self._first_offset(append)
+            self._write(append, plan)
+            # Of an old compressed message only the last offset is known.
+            first_offset = max(append.batches[0].base_offset, self.log_end_offset)
             self.log_end_offset = append.last_offset + 1
             self._apply(plan)
         except DiskFullError:
@@ -281,9 +251,6 @@ class Log:
             append.size_bytes,
         )
 
-    def _first_offset(self, append: Append) -> int:
-        return append.first_offset if append.first_offset >= 0 else self.log_end_offset
-
     def _assign_epochs(self, batches: Sequence[BatchHeader]) -> None:
         for batch in batches:
             epoch = batch.partition_leader_epoch
@@ -292,24 +259,29 @@ class Log:
             elif epoch >= 0 and epoch != self.epochs.latest_epoch:
                 self.epochs.assign(epoch, batch.base_offset)
 
+    def _write(self, append: Append, plan: ProducerChanges) -> None:
+        active = self.segments.active
+        before_bytes = active.size_bytes
+        active.append(append.batches, append.buffers)
+        if not plan.completed:
+            return
+        aborted = self.producers.plan_aborted(plan.changes.values(), plan.completed)
+        try:
+            for each in aborted:
+                active.transaction_index.append(each)
+        except DiskError as error:
+            # A marker without its entry would let readers see what was aborted: all or nothing.
+            if isinstance(error, DiskFullError):
+                active.truncate_to(self.log_end_offset)
+            active.size_bytes = before_bytes
+            raise
+
     def _apply(self, plan: ProducerChanges) -> None:
         for change in plan.changes.values():
             self.producers.apply(change)
         for done in plan.completed:
-            self._complete(done)
+            self.producers.complete(done)
         self.producers.map_end_offset = self.log_end_offset
-
-    def _complete(self, done: CompletedTransaction) -> None:
-        if done.is_aborted:
-            self.segments.active.transaction_index.append(
-                AbortedTransaction(
-                    done.producer_id,
-                    done.first_offset,
-                    done.last_offset,
-                    self.producers.last_stable_offset_after(done),
-                )
-            )
-        self.producers.complete(done)
 
     # --- rolling ------------------------------------------------------------------------------
 
@@ -320,7 +292,7 @@ class Log:
             incoming_bytes=append.size_bytes,
             incoming_last_offset=append.last_offset,
             incoming_max_timestamp_ms=append.max_timestamp_ms,
-            now_ms=self.context.clock.now_ms(),
+            now_ms=append.now_ms,
         )
         if reason is None:
             return
@@ -348,6 +320,8 @@ class Log:
             self.pending_deletes.add(old.mark_deleted(), self._delete_due_ms())
         else:
             assert base_offset > old.base_offset, f"roll to {base_offset} behind {old}"
+            # What follows in the new segment must not outlive the end of the old one.
+            self.flush()
             old.become_inactive()
         segment = Segment.create(
             self.context.files,
@@ -433,6 +407,13 @@ class Log:
         self.epochs.truncate_from_start(offset)
         self.producers.on_log_start_offset(offset)
 
+    def mirror_log_start(self) -> None:
+        """Keep a copy of the log start beside the log; best effort, the checkpoint counts."""
+        if self._mirrored_start != self.log_start_offset:
+            with suppress(DiskError):
+                self.own.note_log_start(self.log_start_offset)
+                self._mirrored_start = self.log_start_offset
+
     # --- flushing -----------------------------------------------------------------------------
 
     @property
@@ -450,7 +431,7 @@ class Log:
     def plan_flush(self, *, include_empty_active: bool = False) -> FlushTask | None:
         """What to sync so that everything appended so far is durable; None if nothing is due."""
         end_offset = self.log_end_offset + (1 if include_empty_active else 0)
-        if end_offset <= self.recovery_point:
+        if end_offset <= self.recovery_point and not self.snapshots.is_sync_due:
             return None
         dirty = [
             segment
@@ -522,8 +503,13 @@ class Log:
             self.truncate_fully_and_start_at(offset)
             return True
         self._end_at(offset)
-        for segment in self.segments.above(offset):
+        later = self.segments.above(offset)
+        for segment in later:
             self._drop(segment)
+        if later:
+            # Before anything else changes: a segment that came back after a crash would stand
+            # behind newer batches with the same offsets.
+            self.context.files.sync_directory(self.directory)
         active = self.segments.active
         active.truncate_to(offset)
         active.become_active()
@@ -539,6 +525,7 @@ class Log:
         self._end_at(min(offset, self.log_start_offset))
         for segment in self.segments:
             self._drop(segment)
+        self.context.files.sync_directory(self.directory)
         self.segments.add(
             Segment.create(
                 self.context.files,
@@ -559,13 +546,27 @@ class Log:
         self.producers.clear(offset)
 
     def _end_at(self, offset: int) -> None:
+        self._lower_recovery_point(offset)
+        self._lower_mirrored_start(offset)
         self._truncations += 1
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
         self.high_watermark = min(self.high_watermark, offset)
-        if self.recovery_point > offset:
+
+    def _lower_mirrored_start(self, offset: int) -> None:
+        if self._mirrored_start > offset:
+            self.own.forget_log_start()
+            self._mirrored_start = 0
+
+    def _lower_recovery_point(self, offset: int) -> None:
+        before = self.recovery_point
+        if before > offset:
             self.recovery_point = offset
-            self.context.checkpoint_recovery_points()
+            try:
+                self.context.checkpoint_recovery_points()
+            except DiskError:
+                self.recovery_point = before
+                raise
 
     def _rebuild_producers(self) -> None:
         rebuild_producers(
@@ -586,10 +587,16 @@ class Log:
         if len(doomed) == len(self.segments):
             self.roll(RollReason(RollCause.REQUESTED, "every segment is being deleted"))
         survivors = [s for s in self.segments if s not in doomed]
+        bases = {segment.base_offset for segment in survivors}
+        # An empty active segment has been replaced by one of the same name, and its files are gone.
+        doomed = [segment for segment in doomed if segment.base_offset not in bases]
         if survivors[0].base_offset > self.log_start_offset:
             self._set_log_start_offset(survivors[0].base_offset)
         for segment in doomed:
             self._drop(segment)
+        # Else the log start could fall back after a crash: its checkpoint holds only what the
+        # first segment's name does not say.
+        self.context.files.sync_directory(self.directory)
 
     def _drop(self, segment: Segment) -> None:
         self.segments.remove(segment)
@@ -636,23 +643,3 @@ class Log:
     def needs_recovery(self) -> bool:
         """Whether the next start has to read this log again."""
         return self.is_damaged or self._failure is not None or not self._closed
-
-
-def produce_rules(config: TopicConfig) -> ProduceRules:
-    """What a topic's settings say about produced batches."""
-    name = config.compression_type
-    codec = None if name == "producer" else Codec.from_name(name)
-    levels = {
-        Codec.GZIP: config.compression_gzip_level,
-        Codec.LZ4: config.compression_lz4_level,
-        Codec.ZSTD: config.compression_zstd_level,
-    }
-    return ProduceRules(
-        compacted=config.compact,
-        log_append_time=config.message_timestamp_type == "LogAppendTime",
-        before_max_ms=config.message_timestamp_before_max_ms,
-        after_max_ms=config.message_timestamp_after_max_ms,
-        max_message_bytes=config.max_message_bytes,
-        codec=codec,
-        level=None if codec is None else levels.get(codec),
-    )

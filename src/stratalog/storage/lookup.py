@@ -10,8 +10,10 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from stratalog.errors import StorageError
+from stratalog.records import find_record_by_timestamp
 from stratalog.storage.epochs import UNDEFINED_EPOCH
 from stratalog.storage.reading import Isolation, upper_bound
+from stratalog.storage.segment import Segment
 
 if TYPE_CHECKING:
     from stratalog.storage.log import Log
@@ -80,28 +82,31 @@ def offset_for_timestamp(
 
 def _max_timestamp(log: "Log", isolation: Isolation) -> ListedOffset:
     """The first record that has the largest timestamp of all that are still there."""
+    start_offset = log.log_start_offset
     largest = -1
-    for segment in log.segments.from_floor(log.log_start_offset):
-        largest = max(largest, segment.max_timestamp().timestamp_ms)
-    while largest >= 0:
-        found = offset_for_timestamp(log, largest, Isolation.LOG_END)
-        if found.offset >= 0:
-            return found if found.offset < upper_bound(log, isolation) else ListedOffset()
-        # Only records below the log start have it: look for the next smaller one that is left.
-        largest = _largest_from(log, log.log_start_offset)
-        if largest < 0 or offset_for_timestamp(log, largest, Isolation.LOG_END).offset < 0:
-            break
-    return ListedOffset()
+    for segment in log.segments.from_floor(start_offset):
+        if segment.base_offset >= start_offset:
+            largest = max(largest, segment.max_timestamp().timestamp_ms)
+        else:
+            largest = max(largest, _largest_behind(segment, start_offset))
+    if largest < 0:
+        return ListedOffset()
+    found = offset_for_timestamp(log, largest, Isolation.LOG_END)
+    return found if found.offset < upper_bound(log, isolation) else ListedOffset()
 
 
-def _largest_from(log: "Log", start_offset: int) -> int:
-    """The largest batch timestamp among batches wholly or partly at or above ``start_offset``."""
-    return max(
-        (
-            header.max_timestamp_ms
-            for segment in log.segments.from_floor(start_offset)
-            for header in segment.headers()
-            if header.base_offset >= start_offset or header.magic < 2
-        ),
-        default=-1,
-    )
+def _largest_behind(segment: Segment, start_offset: int) -> int:
+    """The largest timestamp of the records at or above ``start_offset``."""
+    largest = -1
+    first = segment.find(start_offset)
+    for header in segment.headers(segment.size_bytes if first is None else first.position):
+        if header.max_timestamp_ms <= largest:
+            continue
+        if header.base_offset >= start_offset:
+            largest = header.max_timestamp_ms
+            continue
+        # The batch that the log starts in: only its records can tell.
+        batch = segment.read_batch(header)
+        while found := find_record_by_timestamp(batch, largest + 1, start_offset):
+            largest = found[1]
+    return largest

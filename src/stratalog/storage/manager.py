@@ -20,6 +20,7 @@ from stratalog.errors import (
     TopicNameError,
     UnknownLogError,
 )
+from stratalog.storage.context import DiskState, LogContext
 from stratalog.storage.directory import Identity, LogDirectory
 from stratalog.storage.files import FileSystem, OsFileSystem, remove_tree
 from stratalog.storage.flushing import flush_together
@@ -33,7 +34,7 @@ from stratalog.storage.layout import (
     suffixed_directory,
     validate_topic_name,
 )
-from stratalog.storage.log import DiskState, Log, LogContext
+from stratalog.storage.log import Log
 from stratalog.storage.recovery import open_log
 from stratalog.storage.schedule import Schedule
 
@@ -103,15 +104,16 @@ class LogManager:
         A directory that cannot be used goes offline, a log that cannot be opened is set aside
         with the reason; only if no directory is left does this raise.
         """
+        try:
+            # Every directory before any of them is changed: a start that is refused leaves all
+            # as they were.
+            self._for_each_online(LogDirectory.acquire)
+            self._for_each_online(self._check_identity)
+        except LogDirectoryError:
+            self._release()
+            raise
         replicas: list[_Replica] = []
-        for directory in self.directories:
-            try:
-                replicas.extend(self._prepare(directory))
-            except LogDirectoryError:
-                self._release()
-                raise
-            except StorageError as error:
-                directory.fail(str(error))
+        self._for_each_online(lambda directory: replicas.extend(self._prepare(directory)))
         if not any(directory.is_online for directory in self.directories):
             self._release()
             reasons = "; ".join(directory.state.reason for directory in self.directories)
@@ -124,9 +126,18 @@ class LogManager:
             raise
         self._schedule_tasks()
 
+    def _for_each_online(self, step: Callable[[LogDirectory], None]) -> None:
+        """A directory that is somebody else's stops the start; one that is broken goes offline."""
+        for directory in self.directories:
+            if directory.is_online:
+                try:
+                    step(directory)
+                except LogDirectoryError:
+                    raise
+                except StorageError as error:
+                    directory.fail(str(error))
+
     def _prepare(self, directory: LogDirectory) -> list[_Replica]:
-        directory.acquire()
-        self._check_identity(directory)
         replicas = directory.replicas()
         clean = directory.take_clean_marker()
         recovery_points = directory.recovery_points()
@@ -285,11 +296,21 @@ class LogManager:
     ) -> Log:
         path = f"{directory.path}/{replica_directory(key)}"
         self.files.make_directory(path)
-        log = open_log(path, self._topic_config(key.topic), self._context(directory), clean=True)
-        if topic_id is not None:
-            log.assign_topic_id(topic_id)
-        self.files.sync_directory(path)
-        self.files.sync_directory(directory.path)
+        try:
+            log = open_log(
+                path, self._topic_config(key.topic), self._context(directory), clean=True
+            )
+            if topic_id is not None:
+                log.assign_topic_id(topic_id)
+            self.files.sync_directory(path)
+            self.files.sync_directory(directory.path)
+        except DiskError as error:
+            # Half a log would be found at the next start beside the one made elsewhere.
+            try:
+                remove_tree(self.files, path)
+            except DiskError:
+                directory.fail(str(error))
+            raise
         directory.logs[key] = log
         return log
 
@@ -300,12 +321,16 @@ class LogManager:
         del directory.logs[topic_partition]
         log.abandon()
         target = f"{directory.path}/{suffixed_directory(topic_partition, DELETE_DIRECTORY)}"
-        self.files.rename(log.directory, target)
-        self.files.sync_directory(directory.path)
+        try:
+            self.files.rename(log.directory, target)
+            self.files.sync_directory(directory.path)
+        except DiskError as error:
+            directory.fail(str(error))
+            raise
         due_ms = self.clock.now_ms() + max(log.config.file_delete_delay_ms, 1)
         self._deleting.append((due_ms, directory, target))
-        directory.checkpoint_recovery_points()
-        directory.checkpoint_log_start_offsets()
+        self.checkpoint_recovery_points()
+        self.checkpoint_log_start_offsets()
 
     def _delete_due_ms(self) -> int:
         return self.clock.now_ms() + self.config.log_segment_delete_delay_ms
@@ -366,6 +391,7 @@ class LogManager:
 
         One round for all logs of a directory: a commit shared by whoever waits for it.
         """
+        failure: DiskError | None = None
         for directory in self.directories:
             if not directory.is_online:
                 continue
@@ -373,10 +399,12 @@ class LogManager:
             try:
                 flush_together(self.files, directory.path, dirty)
             except DiskError as error:
+                failure = error
                 directory.fail(str(error))
                 for log in dirty:
                     log.fail(error)
-                raise
+        if failure is not None:
+            raise failure
 
     def _guarded(self, log: Log, action: Callable[[], None]) -> None:
         """A disk that fails takes its own directory offline and no other."""
@@ -447,23 +475,25 @@ class LogManager:
     def shutdown(self) -> None:
         """Close everything cleanly, so that the next start need not recover."""
         self.checkpoint_high_watermarks()
-        for directory in self.directories:
-            if directory.is_online:
-                self._shut(directory)
-            else:
+        try:
+            for directory in self.directories:
+                try:
+                    self._shut(directory)
+                except DiskError as error:
+                    # Without the marker the next start recovers this directory. That is all.
+                    directory.fail(str(error))
                 for log in directory.logs.values():
                     log.abandon()
-        self._release()
+        finally:
+            self._release()
 
     def _shut(self, directory: LogDirectory) -> None:
-        try:
-            for log in directory.logs.values():
-                log.close()
-            directory.checkpoint_recovery_points()
-            directory.checkpoint_log_start_offsets()
-        except DiskError as error:
-            directory.fail(str(error))
+        if not directory.is_online:
             return
+        for log in directory.logs.values():
+            log.close()
+        directory.checkpoint_recovery_points()
+        directory.checkpoint_log_start_offsets()
         unsettled = any(log.needs_recovery for log in directory.logs.values())
         if not unsettled and not directory.offline_logs:
             directory.write_clean_marker()

@@ -1,9 +1,8 @@
 """Small files of our own, in ``<partition>/.stratalog/``, which Apache Kafka ignores.
 
-    rolls      a line of JSON per roll: which segment it began, and why
-    damage     JSON: what recovery found and may not cut away; until a person has decided
-
-Both are written best effort: losing one loses an explanation, and no data.
+rolls      a line of JSON per roll: which segment it began, and why
+damage     JSON: what recovery found and may not cut away; until a person has decided
+log-start  the offset this log starts at, where it is not its first segment's
 """
 
 import json
@@ -60,6 +59,24 @@ class OwnFiles:
                     RollCause(roll["cause"]), str(roll["explanation"])
                 )
         return found
+
+    # --- the log start, once more -------------------------------------------------------------
+
+    def note_log_start(self, offset: int) -> None:
+        """``log-start-offset-checkpoint`` is no hint: losing it would bring deleted records back.
+        So each partition keeps a copy."""
+        self._make_directory()
+        replace_file(self._files, f"{self._directory}/log-start", b"%d\n" % offset)
+
+    def forget_log_start(self) -> None:
+        """The log is about to start lower: the copy must not come back either."""
+        self._files.unlink(f"{self._directory}/log-start", missing_ok=True)
+        self._files.sync_directory(self._directory)
+
+    def log_start(self) -> int:
+        """The copy; 0 where there is none."""
+        text = self._read("log-start").strip()
+        return int(text) if text.isascii() and text.isdigit() else 0
 
     # --- damage -------------------------------------------------------------------------------
 

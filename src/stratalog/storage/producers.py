@@ -20,6 +20,7 @@ from stratalog.errors import (
     TransactionCoordinatorFencedError,
 )
 from stratalog.records import AppendOrigin, BatchHeader, ControlRecord, ControlType
+from stratalog.storage.transactions import AbortedTransaction
 
 BATCHES_REMEMBERED = 5
 NO_SEQUENCE = -1
@@ -228,6 +229,10 @@ class ProducerStates:
         """Make a prepared change true. Its finished transactions are handed to ``complete``."""
         self._producers[change.updated.producer_id] = change.updated
         for first_offset in change.started:
+            if self._ongoing and first_offset < next(reversed(self._ongoing)):
+                # One append brought several producers' transactions, in the order of the ids.
+                self._ongoing[first_offset] = change.updated.producer_id
+                self._ongoing = dict(sorted(self._ongoing.items()))
             self._ongoing[first_offset] = change.updated.producer_id
 
     def complete(self, done: CompletedTransaction) -> None:
@@ -236,10 +241,26 @@ class ProducerStates:
 
     def last_stable_offset_after(self, done: CompletedTransaction) -> int:
         """Where the last stable offset will be once ``done`` has ended."""
-        for first_offset, producer_id in self._ongoing.items():
-            if producer_id != done.producer_id:
-                return first_offset
-        return done.last_offset + 1
+        return _stable_after(done, self._ongoing)
+
+    def plan_aborted(
+        self, changes: Iterable[ProducerAppend], completed: Iterable[CompletedTransaction]
+    ) -> list[AbortedTransaction]:
+        """What the transaction index has to hold once ``changes`` are applied."""
+        ongoing = dict(self._ongoing)
+        for change in changes:
+            ongoing |= dict.fromkeys(change.started, change.updated.producer_id)
+        aborted = []
+        for done in completed:
+            if done.is_aborted:
+                stable = _stable_after(done, dict(sorted(ongoing.items())))
+                aborted.append(
+                    AbortedTransaction(
+                        done.producer_id, done.first_offset, done.last_offset, stable
+                    )
+                )
+            ongoing.pop(done.first_offset, None)
+        return aborted
 
     # --- what readers may see -----------------------------------------------------------------
 
@@ -301,3 +322,10 @@ class ProducerStates:
         for producer_id in expired:
             del self._producers[producer_id]
         return len(expired)
+
+
+def _stable_after(done: CompletedTransaction, ongoing: dict[int, int]) -> int:
+    for first_offset, producer_id in ongoing.items():
+        if producer_id != done.producer_id:
+            return first_offset
+    return done.last_offset + 1

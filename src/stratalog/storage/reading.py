@@ -117,14 +117,10 @@ def _aborted(
     The slice's end is turned into an offset by the index: a little too far is harmless, the
     reader is told of a transaction that does not concern it.
     """
-    entry = segment.offset_index.upper_bound(end_position)
     following = log.segments.higher(segment)
-    if entry is not None and entry.offset >= start_offset:
-        end_offset = entry.offset
-    elif following is not None:
-        end_offset = following.base_offset
-    else:
-        end_offset = log.log_end_offset
+    end_offset = segment.offset_behind(end_position)
+    if end_offset is None:
+        end_offset = log.log_end_offset if following is None else following.base_offset
     found: list[AbortedTransaction] = []
     current: Segment | None = segment
     while current is not None:

@@ -102,6 +102,9 @@ class ReadOnlyFileSystem:
     def sync_directory(self, path: str) -> None:
         raise _refused("sync", path)
 
+    def sync_file_system(self, path: str) -> None:
+        raise _refused("sync", path)
+
     def lock(self, path: str) -> DirectoryLock:
         raise _refused("lock", path)
 

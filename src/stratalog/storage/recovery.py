@@ -12,17 +12,16 @@ is, reads around it go on, reads inside it say so, and appends are refused until
 decided (``stratalog log repair``).
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import os
+from collections.abc import Sequence
 
 from stratalog.config import TopicConfig
-from stratalog.errors import CorruptFileError, CorruptIndexError, SegmentOffsetOverflowError
-from stratalog.records import BatchHeader, SegmentScan, check_crc, find_valid_batch, read_header
+from stratalog.errors import CorruptFileError, CorruptIndexError, CorruptSegmentError
+from stratalog.records import BatchHeader, SegmentScan, check_crc
 from stratalog.storage.checkpoint import EpochEntry
-from stratalog.storage.damage import Damage
+from stratalog.storage.context import LogContext
 from stratalog.storage.epochs import LeaderEpochs
 from stratalog.storage.files import FileSystem
-from stratalog.storage.index import TimestampOffset
 from stratalog.storage.layout import (
     INDEX_SUFFIXES,
     LEADER_EPOCH_CHECKPOINT,
@@ -35,31 +34,16 @@ from stratalog.storage.layout import (
     parse_segment_file,
     segment_file,
 )
-from stratalog.storage.log import LoadedLog, Log, LogContext
+from stratalog.storage.log import LoadedLog, Log
 from stratalog.storage.ours import OwnFiles
 from stratalog.storage.producers import CompletedTransaction, ProducerStates
 from stratalog.storage.replay import replay, restore_newest
+from stratalog.storage.scanning import Progress, RecoveryReport, SegmentScanner, trusted_prefix
 from stratalog.storage.segment import Segment, SegmentSizes
 from stratalog.storage.segments import Segments
 from stratalog.storage.snapshots import Snapshots
 from stratalog.storage.sweep import sweep
 from stratalog.storage.transactions import AbortedTransaction
-
-_SCAN_BYTES = 4 << 20
-
-Progress = Callable[[int], None]
-
-
-@dataclass(slots=True)
-class RecoveryReport:
-    """What opening a log had to do."""
-
-    segments: int = 0
-    scanned_segments: int = 0
-    scanned_bytes: int = 0
-    truncated_bytes: int = 0
-    rebuilt: list[str] = field(default_factory=list)
-    damage: dict[int, list[Damage]] = field(default_factory=dict)
 
 
 def open_log(
@@ -94,36 +78,42 @@ class _Loading:
         self.config = config
         self.context = context
         self.files: FileSystem = context.files
-        self.progress = progress
         self.own = OwnFiles(context.files, directory)
         self.report = RecoveryReport()
         self.now_ms = context.clock.now_ms()
-        # Segments read in full by this load: their transaction indexes are rebuilt from the log.
-        self.scanned: list[Segment] = []
+        self.epochs = self._load_epochs()
+        self.scanner = SegmentScanner(config, self.epochs, self.report, progress)
 
     def run(self, *, clean: bool, recovery_point: int, log_start_offset: int) -> LoadedLog:
         sweep(self.files, self.directory)
-        segments = self._open_segments()
         damaged_at = self.own.damaged_recovery_point()
         if damaged_at is not None:
             clean, recovery_point = False, min(recovery_point, damaged_at)
-        self.epochs = self._load_epochs()
+        segments = self._open_segments()
+        self.scanner.flushed_end_offset = recovery_point
         if clean:
-            self._rebuild_missing_indexes(segments)
-        else:
-            self._rebuild_missing_indexes(segments, below=recovery_point)
+            self._rebuild_missing_indexes(segments, list(segments))
+            self._check_tail(segments)
+        elif len(segments):
+            unread = [s for s in segments if s not in segments.from_floor(recovery_point)]
+            self._rebuild_missing_indexes(segments, unread)
             self._recover(segments, recovery_point)
         if not len(segments):
             segments.add(self._create(log_start_offset))
         log_end_offset = self._log_end_offset(segments)
         if log_end_offset < log_start_offset:
             raise CorruptFileError(
-                f"{self.directory}/../{LOG_START_CHECKPOINT}",
-                f"says that the log starts at {log_start_offset}, but it ends at "
-                f"{log_end_offset}; nothing was deleted",
+                f"{os.path.dirname(self.directory)}/{LOG_START_CHECKPOINT}",
+                f"says that {os.path.basename(self.directory)} starts at {log_start_offset}, but "
+                f"it ends at {log_end_offset}; nothing was deleted",
             )
         start_offset = max(log_start_offset, segments.first.base_offset)
-        self._settle_epochs(segments, log_start_offset, log_end_offset)
+        if not self._epochs_agree(segments, start_offset):
+            self.epochs.replace(_epochs_of(segments))
+            self.report.rebuilt.append(f"{self.directory}/{LEADER_EPOCH_CHECKPOINT}")
+        self.epochs.truncate_from_end(log_end_offset)
+        self.epochs.truncate_from_start(log_start_offset)
+        self.epochs.flush()
         snapshots, producers = self._load_producers(segments, start_offset, log_end_offset)
         segments.active.become_active()
         self._note_damage(recovery_point)
@@ -136,6 +126,32 @@ class _Loading:
             log_end_offset,
             max(start_offset, log_end_offset if clean else min(recovery_point, log_end_offset)),
             is_damaged=bool(self.report.damage),
+        )
+
+    def _check_tail(self, segments: Segments) -> None:
+        """A clean start trusts what was flushed, but finds the log end from the last batch, and
+        goes on from the last index entries. If one of them is not right, the segment is read to
+        see what is wrong with it."""
+        if not len(segments):
+            return
+        active = segments.active
+        try:
+            if self._ends_well(active) and active.confirms_indexes():
+                return
+        except CorruptSegmentError:
+            pass
+        if active not in self.scanner.scanned:
+            self._scan_flushed(segments, active)
+
+    def _ends_well(self, active: Segment) -> bool:
+        """Whether the file ends with a whole batch that is where the log was known to end."""
+        last = active.last_header()
+        if last is None:
+            return active.size_bytes == 0
+        return (
+            last.position + last.size_bytes == active.size_bytes
+            and last.next_offset >= self.scanner.flushed_end_offset
+            and check_crc(active.read_batch(last))
         )
 
     # --- segments -----------------------------------------------------------------------------
@@ -186,166 +202,42 @@ class _Loading:
             now_ms=self.now_ms,
         )
 
-    def _rebuild_missing_indexes(self, segments: Segments, below: int | None = None) -> None:
-        """Of segments that recovery will not read anyway: index what has lost its index."""
-        unread = list(segments)
-        if below is not None:
-            unread = [s for s in unread if s not in segments.from_floor(below)]
+    def _rebuild_missing_indexes(self, segments: Segments, unread: Sequence[Segment]) -> None:
+        """Of segments that are not read anyway: index what has lost its index."""
         for segment in unread:
             if segment.missing or not _is_sane(segment):
-                scan = self._scan(segment, segments, settle=self._keep_damage)
-                self._install(segment, scan)
+                self._scan_flushed(segments, segment)
 
-    # --- reading a segment --------------------------------------------------------------------
+    def _scan_flushed(self, segments: Segments, segment: Segment) -> None:
+        """Read a segment of which nothing may be cut."""
+        following = segments.higher(segment)
+        next_base_offset = None if following is None else following.base_offset
+
+        def settle(segment: Segment, scan: SegmentScan, end: int) -> bool:
+            return self.scanner.keep_damage(segment, scan, end, next_base_offset=next_base_offset)
+
+        self.scanner.scan(segment, settle)
+
+    # --- what was not known to be flushed -----------------------------------------------------
 
     def _recover(self, segments: Segments, recovery_point: int) -> None:
-        def settle(segment: Segment, scan: SegmentScan, end: int) -> bool:
-            return self._settle_fault(segments, segment, scan, end, recovery_point)
+        for segment in segments.from_floor(recovery_point):
+            later = segments.above(segment.base_offset)
 
-        for segment in segments.from_floor(recovery_point) if len(segments) else []:
-            if segment not in list(segments):
-                break  # an earlier one was cut, and nothing behind the cut was worth keeping
-            scan = self._scan(segment, segments, settle=settle)
-            self._install(segment, scan)
-
-    def _scan(
-        self,
-        segment: Segment,
-        segments: Segments,
-        *,
-        settle: "Callable[[Segment, SegmentScan, int], bool]",
-    ) -> SegmentScan:
-        """Read a segment from its first byte to its last and check every batch.
-
-        ``settle`` is asked what to do where the batches end before the file does: it resumes the
-        scan and returns True, or returns False and the scan is over.
-        """
-        scan = SegmentScan(segment.base_offset, self.config.index_interval_bytes)
-        file = segment.file()
-        end = segment.size_bytes
-        buffer = bytearray(min(_SCAN_BYTES, max(end, 1)))
-        while True:
-            before = scan.position
-            count = file.read_into(before, memoryview(buffer)[: max(0, end - before)])
-            self._take_epochs(scan.feed(memoryview(buffer)[:count]))
-            if scan.overflow:
-                raise SegmentOffsetOverflowError(
-                    segment.path, segment.base_offset, scan.next_offset
+            def settle(
+                segment: Segment, scan: SegmentScan, end: int, later: list[Segment] = later
+            ) -> bool:
+                return self.scanner.cut_interrupted_write(
+                    segment, scan, end, recovery_point=recovery_point, later=later
                 )
-            if scan.position > before:
-                self.progress(scan.position - before)
-            elif scan.fault is None and len(buffer) < scan.wanted_bytes <= end - before:
-                buffer = bytearray(scan.wanted_bytes)
-                continue
-            if scan.position >= end:
-                break
-            if (scan.fault or scan.position == before) and not settle(segment, scan, end):
-                break
-        self.scanned.append(segment)
-        self.report.scanned_segments += 1
-        self.report.scanned_bytes += scan.position
-        return scan
 
-    def _take_epochs(self, headers: list[BatchHeader]) -> None:
-        for header in headers:
-            if header.partition_leader_epoch > self.epochs.latest_epoch:
-                self.epochs.assign(header.partition_leader_epoch, header.base_offset)
-
-    def _settle_fault(
-        self,
-        segments: Segments,
-        segment: Segment,
-        scan: SegmentScan,
-        end: int,
-        recovery_point: int,
-    ) -> bool:
-        """An interrupted write is cut off; everything else is kept as damage."""
-        if self._keep_damage_inside(segment, scan, end):
-            return True
-        later = [each for each in segments.above(segment.base_offset) if self._has_batches(each)]
-        if later or scan.next_offset < recovery_point:
-            end_offset = later[0].base_offset if later else recovery_point
-            self._add_damage(segment, scan, end, end_offset)
-            scan.resume(end, end_offset)
-            return False
-        self.report.truncated_bytes += end - scan.position
-        segment.file().truncate(scan.position)
-        for each in segments.above(segment.base_offset):
-            self._remove(segments, each)
-        return False
-
-    def _keep_damage(self, segment: Segment, scan: SegmentScan, end: int) -> bool:
-        """For segments that were flushed: nothing of them is ever cut."""
-        if self._keep_damage_inside(segment, scan, end):
-            return True
-        self._add_damage(segment, scan, end, scan.next_offset + 1)
-        scan.resume(end, scan.next_offset)
-        return False
-
-    def _keep_damage_inside(self, segment: Segment, scan: SegmentScan, end: int) -> bool:
-        """Whether a valid batch follows the fault in this file; if so the scan goes on there."""
-        position = self._position_of_next_batch(segment, scan, end)
-        if position < 0:
-            return False
-        header = read_header(segment.file().read_at(position, 61), 0, position)
-        assert header is not None, "a batch was found there"
-        first_offset = header.base_offset if header.base_offset >= 0 else header.last_offset
-        self._add_damage(segment, scan, position, first_offset)
-        scan.resume(position, scan.next_offset)
-        return True
-
-    def _position_of_next_batch(self, segment: Segment, scan: SegmentScan, end: int) -> int:
-        if self._is_whole(segment, scan, end):
-            # Its CRC is right, so it is what was appended; its records are not. What follows it
-            # begins where it ends.
-            header = read_header(segment.file().read_at(scan.position, 61), 0, scan.position)
-            assert header is not None, "it was whole"
-            if scan.position + header.size_bytes < end:
-                return scan.position + header.size_bytes
-            return -1
-        mapped = segment.file().map(end)
-        # An offset beyond what a segment can hold is no batch of this one.
-        highest = segment.base_offset + 2**31 - 1
-        return find_valid_batch(mapped, scan.position + 1, 0, scan.next_offset, highest)
-
-    def _is_whole(self, segment: Segment, scan: SegmentScan, end: int) -> bool:
-        """Whether the faulty batch has a right CRC: then it was not torn, it was written so."""
-        data = segment.file().read_at(scan.position, 61)
-        try:
-            header = read_header(data, 0, scan.position)
-        except Exception:  # noqa: BLE001
-            return False
-        if header is None or scan.position + header.size_bytes > end:
-            return False
-        if header.last_offset < scan.next_offset:
-            return False
-        return check_crc(segment.read_batch(header))
-
-    def _has_batches(self, segment: Segment) -> bool:
-        if segment.size_bytes == 0:
-            return False
-        mapped = segment.file().map(segment.size_bytes)
-        highest = segment.base_offset + 2**31 - 1
-        return find_valid_batch(mapped, 0, 0, segment.base_offset, highest) >= 0
-
-    def _add_damage(
-        self, segment: Segment, scan: SegmentScan, end_position: int, end_offset: int
-    ) -> None:
-        damage = Damage(
-            scan.position,
-            end_position,
-            scan.next_offset,
-            end_offset,
-            scan.fault or "the batch there is cut short",
-        )
-        segment.damage.add(damage)
-        self.report.damage.setdefault(segment.base_offset, []).append(damage)
-
-    def _note_damage(self, recovery_point: int) -> None:
-        if self.report.damage:
-            self.own.note_damage(recovery_point, self.report.damage)
-        elif self.own.damaged_recovery_point() is not None:
-            self.own.forget_damage()
+            cut_before = self.report.truncated_bytes
+            self.scanner.scan(segment, settle, trusted_prefix(segment, recovery_point))
+            if self.report.truncated_bytes > cut_before:
+                # What was being written ends here; what follows holds nothing.
+                for each in later:
+                    self._remove(segments, each)
+                return
 
     def _remove(self, segments: Segments, segment: Segment) -> None:
         segments.remove(segment)
@@ -355,28 +247,11 @@ class _Loading:
                 segment_file(self.directory, segment.base_offset, suffix), missing_ok=True
             )
 
-    def _install(self, segment: Segment, scan: SegmentScan) -> None:
-        """Take over what a scan found; write only the indexes that say something else."""
-        scan.finish()
-        segment.adopt(
-            size_bytes=scan.position,
-            max_timestamp=TimestampOffset(
-                scan.max_timestamp_ms,
-                scan.offset_of_max_timestamp if scan.max_timestamp_ms >= 0 else segment.base_offset,
-            ),
-            first_timestamp_ms=scan.first_timestamp_ms,
-        )
-        for index, entries in (
-            (segment.offset_index, scan.offset_entries),
-            (segment.time_index, scan.time_entries),
-        ):
-            # A log that was closed and opened counts its intervals anew, so that rebuilding can
-            # want more entries than there is room for. They are hints: the last ones are left out.
-            wanted = bytes(entries[: index.entries_max * index.entry_size])
-            if index.content() != wanted:
-                index.rebuild(wanted)
-                self.report.rebuilt.append(index.path)
-            index.trim()
+    def _note_damage(self, recovery_point: int) -> None:
+        if self.report.damage:
+            self.own.note_damage(recovery_point, self.report.damage)
+        elif self.own.damaged_recovery_point() is not None:
+            self.own.forget_damage()
 
     # --- what belongs to the whole log --------------------------------------------------------
 
@@ -396,22 +271,16 @@ class _Loading:
             self.report.rebuilt.append(path)
             return LeaderEpochs(self.files, path, [])
 
-    def _settle_epochs(
-        self, segments: Segments, log_start_offset: int, log_end_offset: int
-    ) -> None:
-        """Make the epochs agree with the log: the file is a hint, the batches are the truth."""
-        if not self._epochs_agree(segments):
-            self.epochs.replace(_epochs_of(segments))
-            self.report.rebuilt.append(f"{self.directory}/{LEADER_EPOCH_CHECKPOINT}")
-        self.epochs.truncate_from_end(log_end_offset)
-        self.epochs.truncate_from_start(log_start_offset)
-        self.epochs.flush()
-
-    def _epochs_agree(self, segments: Segments) -> bool:
-        last = segments.active.last_header()
-        if last is None or last.magic < 2 or last.partition_leader_epoch < 0:
-            return True
-        return self.epochs.epoch_for_offset(last.base_offset) == last.partition_leader_epoch
+    def _epochs_agree(self, segments: Segments, log_start_offset: int) -> bool:
+        """Whether the first and the last batch have the epochs that the file gives them: it is
+        a hint, the batches are the truth."""
+        for batch in (_batch_at(segments, log_start_offset), segments.active.last_header()):
+            if batch is None or batch.magic < 2 or batch.partition_leader_epoch < 0:
+                continue
+            offset = max(batch.base_offset, log_start_offset)
+            if self.epochs.epoch_for_offset(offset) != batch.partition_leader_epoch:
+                return False
+        return True
 
     def _load_producers(
         self, segments: Segments, log_start_offset: int, log_end_offset: int
@@ -421,13 +290,13 @@ class _Loading:
         producers = ProducerStates(expiration_ms=self.context.producer_expiration_ms)
         # Behind the first segment that was read again, a snapshot may tell of batches that were
         # never flushed and are gone.
-        trusted = self.scanned[0].base_offset if self.scanned else log_end_offset
+        trusted = self.scanner.scanned[0].base_offset if self.scanner.scanned else log_end_offset
         snapshots.remove_outside(log_start_offset, trusted)
         restore_newest(
             producers, snapshots, at_most=trusted, default=log_start_offset, now_ms=self.now_ms
         )
         aborted = self._replay(producers, segments, snapshots, log_end_offset)
-        for segment in self.scanned:
+        for segment in self.scanner.scanned:
             wanted = aborted.get(segment.base_offset, [])
             if segment in list(segments) and not _holds(segment, wanted):
                 segment.transaction_index.rebuild(wanted)
@@ -454,7 +323,7 @@ class _Loading:
                     )
                 )
 
-        scanned = {segment.base_offset for segment in self.scanned}
+        scanned = {segment.base_offset for segment in self.scanner.scanned}
         ends = [*segments.base_offsets[1:], log_end_offset]
         for base_offset, end_offset in zip(segments.base_offsets, ends, strict=True):
             if end_offset <= producers.map_end_offset:
@@ -469,11 +338,21 @@ class _Loading:
 
 
 def _is_sane(segment: Segment) -> bool:
+    if not segment.transaction_index.exists:
+        return True
     try:
         segment.transaction_index.sanity_check()
-    except CorruptIndexError:
+        return segment.confirms_aborted()
+    except (CorruptIndexError, CorruptSegmentError):
         return False
-    return True
+
+
+def _batch_at(segments: Segments, offset: int) -> BatchHeader | None:
+    segment = segments.floor(offset)
+    try:
+        return None if segment is None else segment.find(offset)
+    except CorruptSegmentError:
+        return None
 
 
 def _holds(segment: Segment, wanted: list[AbortedTransaction]) -> bool:

@@ -37,11 +37,12 @@ def plan_roll(
 ) -> RollReason | None:
     """Whether ``segment`` must be left before the incoming batches are appended."""
     size_bytes = segment.size_bytes
-    if size_bytes > config.segment_size_bytes - incoming_bytes:
+    segment_bytes = config.segment_size_bytes
+    if size_bytes > segment_bytes - incoming_bytes:
         return RollReason(
             RollCause.SIZE,
             f"{size_bytes} bytes and {incoming_bytes} incoming exceed "
-            f"segment.bytes={config.segment_size_bytes}",
+            f"segment.bytes={segment_bytes}",
         )
     if size_bytes > 0:
         first_ms = segment.first_timestamp_ms()

@@ -20,6 +20,7 @@ from stratalog.errors import (
     CorruptBatchError,
     CorruptSegmentError,
     DiskFullError,
+    IndexFullError,
     SegmentOffsetOverflowError,
 )
 from stratalog.records import (
@@ -209,9 +210,7 @@ class Segment:
     def discard(self) -> None:
         """Let go of the files as they are."""
         self._handles.closed(self)
-        file, self._file = self._file, None
-        if file is not None:
-            file.close()
+        self._file = None  # closed when the last slice of it is gone
         self.offset_index.close()
         self.time_index.close()
         self.transaction_index.close()
@@ -225,8 +224,12 @@ class Segment:
         self._cut_preallocation()
 
     def _cut_preallocation(self) -> None:
-        if self._config.preallocate:
-            self.file().truncate(self.size_bytes)
+        file = self.file()
+        if file.size_bytes() > self.size_bytes:
+            # Durable at once: the zeros would be read as batches by whoever trusts that what is
+            # flushed needs no recovery.
+            file.truncate(self.size_bytes)
+            file.sync()
 
     def become_active(self) -> None:
         """Room in the indexes for what will be appended."""
@@ -240,7 +243,7 @@ class Segment:
     def sync_targets(self) -> list[File]:
         """The files a flush has to sync: the log itself first."""
         indexes = (self.offset_index, self.time_index, self.transaction_index)
-        opened = [index.opened_file for index in indexes]
+        opened = [index.file_to_sync() for index in indexes]
         return [self.file(), *(file for file in opened if file is not None)]
 
     # --- appending ----------------------------------------------------------------------------
@@ -255,34 +258,30 @@ class Segment:
         if last_offset - self.base_offset > RELATIVE_OFFSET_MAX:
             raise SegmentOffsetOverflowError(self.path, self.base_offset, last_offset)
         position = self.size_bytes
+        found = self._max_timestamp or self.max_timestamp()
         self.file().write_at(position, buffers)
+        interval = self._config.index_interval_bytes
         for batch in batches:
-            self._note(batch, position)
+            timestamp_ms = batch.max_timestamp_ms
+            if timestamp_ms > found.timestamp_ms:
+                self._max_timestamp = found = TimestampOffset(timestamp_ms, batch.last_offset)
+            # Kafka indexes a batch by its last offset and skips the first interval, so a lookup
+            # that falls before every entry starts at byte 0.
+            if self._unindexed_bytes > interval:
+                self._index(batch.last_offset, position, found)
+            if position == 0:
+                self._first_timestamp_ms = timestamp_ms
+            self._unindexed_bytes += batch.size_bytes
             position += batch.size_bytes
         self.size_bytes = position
 
-    def _note(self, batch: BatchHeader, position: int) -> None:
-        found = self._max_timestamp
-        if found is None:
-            found = self.max_timestamp()
-        timestamp_ms = batch.max_timestamp_ms
-        if timestamp_ms > found.timestamp_ms:
-            self._max_timestamp = TimestampOffset(timestamp_ms, batch.last_offset)
-        if self._first_timestamp_ms is None and position == 0:
-            self._first_timestamp_ms = timestamp_ms
-        # Kafka indexes a batch by its last offset and skips the first interval, so a lookup that
-        # falls before every entry starts at byte 0.
-        if self._unindexed_bytes > self._config.index_interval_bytes:
-            # A full disk may refuse the hint; the batch it would point to is already written.
-            with suppress(DiskFullError):
-                self._index(batch.last_offset, position)
-                self._unindexed_bytes = 0
-        self._unindexed_bytes += batch.size_bytes
-
-    def _index(self, last_offset: int, position: int) -> None:
-        found = self.max_timestamp()
-        self.offset_index.append(last_offset, position)
-        self.time_index.maybe_append(found.timestamp_ms, found.offset)
+    def _index(self, last_offset: int, position: int, found: TimestampOffset) -> None:
+        # Several batches of one append may be more than the index has room for: the next append
+        # rolls, and what is left out here was only a hint. So it is when the disk is full.
+        with suppress(IndexFullError, DiskFullError):
+            self.offset_index.append(last_offset, position)
+            self._unindexed_bytes = 0
+            self.time_index.maybe_append(found.timestamp_ms, found.offset)
 
     # --- finding ------------------------------------------------------------------------------
 
@@ -344,6 +343,31 @@ class Segment:
             self.path, damage.start_position, damage.start_offset, damage.reason
         )
 
+    def offset_behind(self, position: int) -> int | None:
+        """The last offset of some batch at or behind ``position``, if the index knows one."""
+        entry = self.offset_index.upper_bound(position)
+        if entry is None or not position <= entry.position < self.size_bytes:
+            return None
+        return entry.offset if self._start_position(entry.offset) == entry.position else None
+
+    def confirms_indexes(self) -> bool:
+        """Whether the last entries of the indexes are what the log says: appending goes on from
+        them, so that a garbled one would stand in the way of every entry to come."""
+        offsets, times = self.offset_index, self.time_index
+        if offsets.entries and self._start_position(offsets.last.offset) != offsets.last.position:
+            return False
+        return not times.entries or self.trusted_time_entry(times.last)[0] == times.last
+
+    def confirms_aborted(self) -> bool:
+        """Whether each entry of the transaction index names a marker of its producer."""
+        for aborted in self.transaction_index:
+            marker = self.find(aborted.last_offset)
+            if marker is None or not marker.is_control or marker.last_offset != aborted.last_offset:
+                return False
+            if marker.producer_id != aborted.producer_id:
+                return False
+        return True
+
     def headers(self, position: int = 0, end_position: int | None = None) -> Iterator[BatchHeader]:
         """Every batch from ``position`` on, around known damage. CRCs are not checked."""
         end = self.size_bytes if end_position is None else end_position
@@ -402,14 +426,14 @@ class Segment:
         lost entries does not change the answer.
         """
         if self._max_timestamp is None:
-            found, position = self._trusted_time_entry(self.time_index.last)
+            found, position = self.trusted_time_entry(self.time_index.last)
             for header in self.headers(position):
                 if header.max_timestamp_ms > found.timestamp_ms:
                     found = TimestampOffset(header.max_timestamp_ms, header.last_offset)
             self._max_timestamp = found
         return self._max_timestamp
 
-    def _trusted_time_entry(self, hint: TimestampOffset) -> tuple[TimestampOffset, int]:
+    def trusted_time_entry(self, hint: TimestampOffset) -> tuple[TimestampOffset, int]:
         """The entry and its batch's position, or the segment's start if they disagree."""
         nothing = TimestampOffset(NO_TIMESTAMP, self.base_offset), 0
         if hint.timestamp_ms == NO_TIMESTAMP or hint.offset < self.base_offset:
@@ -438,7 +462,7 @@ class Segment:
 
     def find_by_timestamp(self, timestamp_ms: int, *, start_offset: int) -> FoundRecord | None:
         """The first record at or after ``start_offset`` that is not older than the target."""
-        _, position = self._trusted_time_entry(self.time_index.lookup(timestamp_ms))
+        _, position = self.trusted_time_entry(self.time_index.lookup(timestamp_ms))
         for header in self.headers(position):
             if header.max_timestamp_ms < timestamp_ms or header.last_offset < start_offset:
                 continue
@@ -480,13 +504,12 @@ class Segment:
 
     # --- rebuilding ---------------------------------------------------------------------------
 
-    def adopt(
-        self, *, size_bytes: int, max_timestamp: TimestampOffset, first_timestamp_ms: int
-    ) -> None:
-        """Take over what a scan of the whole file has found."""
+    def adopt(self, *, size_bytes: int, max_timestamp: TimestampOffset) -> None:
+        """Take over what a scan of the file has found."""
         self.size_bytes = size_bytes
+        self.missing = []
         self._max_timestamp = max_timestamp
-        self._first_timestamp_ms = first_timestamp_ms if size_bytes else None
+        self._first_timestamp_ms = None
         self._unindexed_bytes = 0
 
 

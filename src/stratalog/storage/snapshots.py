@@ -125,6 +125,10 @@ class Snapshots:
         if not durable:
             self._unsynced.add(offset)
 
+    @property
+    def is_sync_due(self) -> bool:
+        return bool(self._unsynced)
+
     def take_unsynced(self) -> list[str]:
         """Those that ``write`` left to be synced by the next flush, which takes them on."""
         paths = [self.path(offset) for offset in sorted(self._unsynced & self._offsets)]

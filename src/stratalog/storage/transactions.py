@@ -122,6 +122,11 @@ class TransactionIndex:
             self.append(each)
 
     def sanity_check(self) -> None:
+        size = self._open().size_bytes() if self.exists else 0
+        if size % self.entry_size:
+            raise CorruptIndexError(
+                self.path, f"{size} bytes are no multiple of the entry size {self.entry_size}"
+            )
         for aborted in self:
             if aborted.last_offset < self.base_offset:
                 raise CorruptIndexError(
@@ -130,8 +135,8 @@ class TransactionIndex:
                     f"{self.base_offset}",
                 )
 
-    @property
-    def opened_file(self) -> File | None:
+    def file_to_sync(self) -> File | None:
+        """The file, if this process has had it open."""
         return self._file
 
     def close(self) -> None:

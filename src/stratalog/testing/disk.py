@@ -136,12 +136,14 @@ class DirectoryNode:
         copy.durable = dict(copy.entries)
         return copy
 
-    def files(self) -> Iterator[FileNode]:
+    def nodes(self) -> "Iterator[FileNode | DirectoryNode]":
+        """This directory and all below it."""
+        yield self
         for node in self.entries.values():
             if isinstance(node, FileNode):
                 yield node
             else:
-                yield from node.files()
+                yield from node.nodes()
 
 
 def blocks_of(position: int, size: int) -> range:

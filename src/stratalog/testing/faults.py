@@ -10,7 +10,12 @@ from stratalog.errors import DiskError
 from stratalog.storage.files import disk_error
 
 # The errors of the real file system carry the name of the call behind an operation.
-_SYSTEM_NAMES = {"sync": "fsync", "sync_directory": "fsync", "create": "open"}
+_SYSTEM_NAMES = {
+    "sync": "fsync",
+    "sync_directory": "fsync",
+    "create": "open",
+    "sync_file_system": "syncfs",
+}
 
 
 class PowerLoss(BaseException):

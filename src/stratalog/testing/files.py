@@ -3,7 +3,8 @@
 ``SimulatedFileSystem`` follows ``storage.files``: the same calls, the same errors. Beyond those:
 
 * every mutating call is an **operation** with a number, from 1, kept in ``trace`` (create, write,
-  truncate, sync, sync_directory, rename, unlink, mkdir, rmdir; reads only with ``count_reads``);
+  truncate, sync, sync_directory, sync_file_system, rename, unlink, mkdir, rmdir; reads only with
+  ``count_reads``);
 * ``crash_at(n)`` raises ``PowerLoss`` there, and from then on every call does;
 * ``observer`` sees each operation before it happens: one run can keep a ``clone`` of each moment,
   which is cheaper than a run for each crash;
@@ -157,7 +158,9 @@ class SimulatedFileSystem(OperationCounter):
             now_ms=self._now_ms,
         )
         other._root = root
-        other._used_blocks = sum(len(node.blocks) for node in root.files())
+        other._used_blocks = sum(
+            len(node.blocks) for node in root.nodes() if isinstance(node, FileNode)
+        )
         return other
 
     def flip(self, path: str, position: int, mask: int) -> None:
@@ -256,7 +259,9 @@ class SimulatedFileSystem(OperationCounter):
             raise
         node.sync()
         if self._sync_persists_names:
-            _sync_names(self._root)
+            for each in self._root.nodes():
+                if isinstance(each, DirectoryNode):
+                    each.sync()
 
     def touch(self, node: FileNode) -> None:
         node.modified_ms = self._now_ms()
@@ -383,6 +388,17 @@ class SimulatedFileSystem(OperationCounter):
             raise
         directory.sync()
 
+    def sync_file_system(self, path: str) -> None:
+        self._directory(path, "syncfs")
+        try:
+            self.begin("sync_file_system", path)
+        except DiskError:
+            for node in self._root.nodes():
+                node.forget()
+            raise
+        for node in self._root.nodes():
+            node.sync()
+
     def free_bytes(self, path: str) -> int:
         if self._find(path, "statvfs") is None:
             raise failure("statvfs", path, errno.ENOENT)
@@ -436,10 +452,3 @@ def _entry(name: str, node: FileNode | DirectoryNode) -> Entry:
     if isinstance(node, FileNode):
         return Entry(name, False, len(node.data), node.modified_ms)
     return Entry(name, True, BLOCK_BYTES, node.modified_ms)
-
-
-def _sync_names(directory: DirectoryNode) -> None:
-    directory.sync()
-    for node in directory.entries.values():
-        if isinstance(node, DirectoryNode):
-            _sync_names(node)

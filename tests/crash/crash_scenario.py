@@ -17,8 +17,9 @@ from stratalog.records import (
     build_end_transaction_marker,
     read_headers,
 )
+from stratalog.storage.context import DirectoryState, LogContext
 from stratalog.storage.handles import HandleCache
-from stratalog.storage.log import DirectoryState, Log, LogContext
+from stratalog.storage.log import Log
 from stratalog.storage.reading import Isolation
 from stratalog.storage.recovery import open_log
 from stratalog.testing import CrashMode, ManualClock, SimulatedFileSystem
@@ -40,6 +41,8 @@ class Promises:
 
     kept: tuple[bytes, ...] = ()
     """Flushed batches, as they lie in the log."""
+    gone: frozenset[bytes] = frozenset()
+    """Batches cut away before the last flush: they do not come back."""
     log_start_offset: int = 0
     """The highest start that was asked for; a crash may undo it as far as ``checkpointed``."""
     recovery_point: int = 0
@@ -102,6 +105,7 @@ class Driver:
     ever: set[bytes] = field(default_factory=set)
     holes: set[int] = field(default_factory=set)
     """Log ends that a truncation put inside a batch: what follows begins there, behind a hole."""
+    cut: set[bytes] = field(default_factory=set)
     moments: list[Moment] = field(default_factory=list)
     leader_epoch: int = 0
     timestamp_ms: int = START_MS
@@ -187,7 +191,7 @@ class Driver:
     def flush(self) -> None:
         self.step = "flush"
         self.log.flush()
-        self.promise(kept=tuple(self.batches))
+        self.promise(kept=tuple(self.batches), gone=frozenset(self.cut))
 
     def roll(self) -> None:
         self.step = "roll"
@@ -210,6 +214,7 @@ class Driver:
         if left and read_headers(left[-1])[0].next_offset < offset < self.log.log_end_offset:
             self.holes.add(offset)
         self.log.truncate_to(offset)
+        self.cut |= set(self.batches) - set(left)
         self.batches = left
 
     def delete_to(self, offset: int) -> None:
@@ -218,7 +223,9 @@ class Driver:
         self.log.raise_log_start_offset(offset)
         doomed = [
             segment
-            for segment, following in zip(self.log.segments, list(self.log.segments)[1:])
+            for segment, following in zip(
+                self.log.segments, list(self.log.segments)[1:], strict=False
+            )
             if following.base_offset <= offset
         ]
         self.log.delete_segments(doomed)
@@ -229,6 +236,7 @@ class Driver:
         self.log.close()
         self.promise(
             kept=tuple(self.batches),
+            gone=frozenset(self.cut),
             recovery_point=self.log.log_end_offset,
             checkpointed_start_offset=self.log.log_start_offset,
         )
@@ -304,6 +312,7 @@ def check_promises(log: Log, promises: Promises, driver: Driver) -> None:
     for batch in found:
         header = read_headers(batch)[0]
         assert batch in driver.ever, f"{header} was never appended"
+        assert batch not in promises.gone, f"{header} had been cut away"
         if not log.is_damaged and header.base_offset not in driver.holes:
             assert header.base_offset <= expected, f"a gap after {expected} before {header}"
             assert header.base_offset == expected or expected == log.log_start_offset

@@ -1,0 +1,43 @@
+"""What a log is given by its owner: the disk, the time, the broker's settings."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from stratalog.clock import Clock, SystemClock
+from stratalog.storage.files import FileSystem, OsFileSystem
+from stratalog.storage.handles import HandleCache
+
+
+class DiskState(Enum):
+    """What appends to a log directory meet; one value is shared by all its logs."""
+
+    ONLINE = "online"
+    FULL = "full"
+    OFFLINE = "offline"
+
+
+@dataclass(slots=True)
+class DirectoryState:
+    """The state of the log directory a log lives in. Its manager changes it."""
+
+    state: DiskState = DiskState.ONLINE
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class LogContext:
+    """What a log is given by its owner: the disk, the time, and the broker's settings."""
+
+    files: FileSystem
+    clock: Clock
+    handles: HandleCache
+    directory_state: DirectoryState
+    flush_on_ack: bool = True
+    producer_expiration_ms: int = 86_400_000
+    # Told before a log is cut: its recovery point on disk must not stay above the cut.
+    checkpoint_recovery_points: Callable[[], None] = lambda: None
+
+    @classmethod
+    def default(cls) -> "LogContext":
+        return cls(OsFileSystem(), SystemClock(), HandleCache(), DirectoryState())

@@ -1,0 +1,201 @@
+"""A replica's directory as anybody may look at it: names and sizes, nothing opened for writing.
+
+The owner may be writing, rolling, deleting meanwhile. What is listed here is one moment's view;
+files that have gone since are for the reader to pass over.
+"""
+
+import os
+from dataclasses import dataclass, field
+
+from stratalog.errors import DiskError, LogDirectoryError, TopicNameError
+from stratalog.storage.files import Entry, FileSystem
+from stratalog.storage.layout import (
+    DELETE_DIRECTORY,
+    LEADER_EPOCH_CHECKPOINT,
+    LOCK_FILE,
+    LOG_SUFFIX,
+    META_PROPERTIES,
+    PARTITION_METADATA,
+    REMOTE_INDEX_CACHE,
+    SNAPSHOT_SUFFIX,
+    TopicPartition,
+    parse_replica_directory,
+    parse_segment_file,
+    segment_file,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFiles:
+    """The files of one segment, by suffix, with their sizes when they were listed."""
+
+    directory: str
+    base_offset: int
+    sizes: dict[str, int]
+    modified_ms: int = 0
+
+    @property
+    def log_path(self) -> str:
+        return self.path(LOG_SUFFIX)
+
+    @property
+    def size_bytes(self) -> int:
+        return self.sizes[LOG_SUFFIX]
+
+    def path(self, suffix: str) -> str:
+        return segment_file(self.directory, self.base_offset, suffix)
+
+    def __contains__(self, suffix: str) -> bool:
+        return suffix in self.sizes
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """One listing of a replica's directory; segments and snapshots in order of their offsets."""
+
+    directory: str
+    topic_partition: TopicPartition
+    segments: tuple[SegmentFiles, ...] = ()
+    snapshots: tuple[int, ...] = ()
+    orphans: tuple[str, ...] = ()
+    other_files: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def log_directory(self) -> str:
+        return os.path.dirname(self.directory) or "."
+
+    def floor(self, offset: int) -> int:
+        """The place of the segment that owns ``offset``; -1 if it lies before the first."""
+        place = -1
+        for slot, segment in enumerate(self.segments):
+            if segment.base_offset <= offset:
+                place = slot
+        return place
+
+
+def list_replica(files: FileSystem, directory: str) -> Replica:
+    """What is in a replica's directory now."""
+    directory = _plain(directory)
+    name = os.path.basename(os.path.realpath(directory))
+    topic_partition = parse_replica_directory(name).topic_partition
+    sizes: dict[int, dict[str, Entry]] = {}
+    snapshots, others = [], set()
+    for entry in _entries(files, directory):
+        parsed = parse_segment_file(entry.name)
+        if entry.is_directory:
+            continue
+        if parsed is None:
+            others.add(entry.name)
+        elif not parsed.state and parsed.kind == SNAPSHOT_SUFFIX:
+            snapshots.append(parsed.offset)
+        elif not parsed.state:
+            sizes.setdefault(parsed.offset, {})[parsed.kind] = entry
+    segments = [
+        SegmentFiles(
+            directory,
+            base_offset,
+            {kind: entry.size_bytes for kind, entry in found.items()},
+            found[LOG_SUFFIX].modified_ms,
+        )
+        for base_offset, found in sorted(sizes.items())
+        if LOG_SUFFIX in found
+    ]
+    orphans = [
+        segment_file(directory, base_offset, kind)
+        for base_offset, found in sizes.items()
+        if LOG_SUFFIX not in found
+        for kind in found
+    ]
+    return Replica(
+        directory,
+        topic_partition,
+        tuple(segments),
+        tuple(sorted(snapshots)),
+        tuple(sorted(orphans)),
+        frozenset(others),
+    )
+
+
+def _plain(directory: str) -> str:
+    return directory.rstrip("/") or "/"
+
+
+def _entries(files: FileSystem, directory: str) -> list[Entry]:
+    found = files.stat(directory)
+    if found is None:
+        raise LogDirectoryError(f"{directory} does not exist")
+    if not found.is_directory:
+        raise LogDirectoryError(f"{directory} is not a directory")
+    try:
+        return files.list(directory)
+    except DiskError as error:
+        raise LogDirectoryError(f"{directory} cannot be listed: {error.reason}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a path names: one replica, or a log directory with its replicas.
+
+    ``foreign`` are directories that no replica is called like; Apache Kafka refuses to start on
+    a log directory that holds one.
+    """
+
+    log_directory: str
+    replicas: tuple[str, ...]
+    foreign: tuple[str, ...] = ()
+    is_log_directory: bool = False
+
+
+def find_replicas(files: FileSystem, path: str) -> Found:
+    """The replicas that ``path`` names. The names of directories alone cannot tell a log
+    directory called ``logs-1`` from a replica, so what is inside decides."""
+    path = _plain(path)
+    entries = _entries(files, path)
+    if _looks_like_replica(entries):
+        name = os.path.basename(os.path.realpath(path))
+        parse_replica_directory(name)
+        return Found(os.path.dirname(path) or ".", (path,))
+    replicas, foreign = [], []
+    for entry in sorted(entries, key=lambda entry: entry.name):
+        if not entry.is_directory or entry.name == REMOTE_INDEX_CACHE:
+            continue
+        try:
+            parsed = parse_replica_directory(entry.name)
+        except TopicNameError:
+            foreign.append(f"{path}/{entry.name}")
+            continue
+        if parsed.state != DELETE_DIRECTORY:
+            replicas.append(f"{path}/{entry.name}")
+    names = {entry.name for entry in entries}
+    if not replicas and not names & {META_PROPERTIES, LOCK_FILE}:
+        return _empty_replica(path)
+    return Found(path, tuple(replicas), tuple(foreign), is_log_directory=True)
+
+
+def _looks_like_replica(entries: list[Entry]) -> bool:
+    for entry in entries:
+        parsed = parse_segment_file(entry.name)
+        if parsed is not None or entry.name in (LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA):
+            return True
+    return False
+
+
+def _empty_replica(path: str) -> Found:
+    try:
+        parse_replica_directory(os.path.basename(os.path.realpath(path)))
+    except TopicNameError as error:
+        raise LogDirectoryError(
+            f"{path} is neither a log directory nor a replica's: no topic-partition in it, "
+            "and its own name is none"
+        ) from error
+    return Found(os.path.dirname(path) or ".", (path,))
+
+
+def one_replica(files: FileSystem, path: str) -> Replica:
+    """The replica at ``path``, for commands that take exactly one."""
+    found = find_replicas(files, path)
+    if found.is_log_directory:
+        raise LogDirectoryError(
+            f"{path} is a log directory; name one of its topic-partition directories"
+        )
+    return list_replica(files, found.replicas[0])

@@ -1,0 +1,284 @@
+"""Reading a segment to the end and checking every batch: what recovery does with bytes that are
+not known to have been flushed, and what rebuilds an index.
+
+Where the batches end before the file does, somebody has to decide. An interrupted write is cut
+off; everything else is *damage*, stays where it is and is remembered.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from stratalog.config import TopicConfig
+from stratalog.errors import (
+    CorruptBatchError,
+    CorruptSegmentError,
+    SegmentOffsetOverflowError,
+)
+from stratalog.records import BatchHeader, SegmentScan, check_crc, find_valid_batch, read_header
+from stratalog.storage.damage import Damage
+from stratalog.storage.epochs import LeaderEpochs
+from stratalog.storage.index import RELATIVE_OFFSET_MAX, TimestampOffset
+from stratalog.storage.segment import Segment
+
+_SCAN_BYTES = 4 << 20
+_HEADER_BYTES = 61
+
+_NO_TIMESTAMP = TimestampOffset(-1, -1)
+
+Progress = Callable[[int], None]
+
+
+@dataclass(slots=True)
+class RecoveryReport:
+    """What opening a log had to do."""
+
+    segments: int = 0
+    scanned_segments: int = 0
+    scanned_bytes: int = 0
+    truncated_bytes: int = 0
+    rebuilt: list[str] = field(default_factory=list)
+    damage: dict[int, list[Damage]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedPrefix:
+    """The beginning of a segment that need not be read: flushed, and its indexes are good."""
+
+    position: int = 0
+    next_offset: int = 0
+    offset_entries: bytes = b""
+    time_entries: bytes = b""
+    indexed_position: int = 0
+    max_timestamp: TimestampOffset = _NO_TIMESTAMP
+    indexed_timestamp_ms: int = -1
+
+
+class SegmentScanner:
+    """Scans segments one after the other, and keeps what it learns on the way."""
+
+    def __init__(
+        self, config: TopicConfig, epochs: LeaderEpochs, report: RecoveryReport, progress: Progress
+    ) -> None:
+        self._config = config
+        self._epochs = epochs
+        self._report = report
+        self._progress = progress
+        self.scanned: list[Segment] = []
+        # Damage at a log's end hides where it ended; what was flushed ended here at least.
+        self.flushed_end_offset = 0
+
+    def scan(
+        self,
+        segment: Segment,
+        settle: Callable[[Segment, SegmentScan, int], bool],
+        prefix: TrustedPrefix | None = None,
+    ) -> None:
+        """Read ``segment`` behind ``prefix`` and take over what is found.
+
+        ``settle`` is asked what to do where batches end before the file does: it resumes the
+        scan and returns True, or returns False and the scan is over.
+        """
+        prefix = prefix or TrustedPrefix(next_offset=segment.base_offset)
+        scan = SegmentScan(segment.base_offset, self._config.index_interval_bytes)
+        scan.start(
+            prefix.position,
+            prefix.next_offset,
+            prefix.indexed_position,
+            *prefix.max_timestamp,
+            prefix.indexed_timestamp_ms,
+        )
+        end = segment.size_bytes
+        self._run(segment, scan, end, settle)
+        self.scanned.append(segment)
+        self._report.scanned_segments += 1
+        self._report.scanned_bytes += scan.position - prefix.position
+        self._install(segment, scan, prefix)
+
+    def _run(
+        self,
+        segment: Segment,
+        scan: SegmentScan,
+        end: int,
+        settle: Callable[[Segment, SegmentScan, int], bool],
+    ) -> None:
+        file = segment.file()
+        buffer = bytearray(min(_SCAN_BYTES, max(end - scan.position, 1)))
+        while scan.position < end:
+            before = scan.position
+            count = file.read_into(before, memoryview(buffer)[: end - before])
+            self._take_epochs(scan.feed(memoryview(buffer)[:count]))
+            if scan.overflow:
+                header = read_header(file.read_at(scan.position, _HEADER_BYTES), 0, scan.position)
+                offset = scan.next_offset if header is None else header.last_offset
+                raise SegmentOffsetOverflowError(segment.path, segment.base_offset, offset)
+            if scan.position > before:
+                self._progress(scan.position - before)
+            elif scan.fault is None and len(buffer) < scan.wanted_bytes <= end - before:
+                buffer = bytearray(scan.wanted_bytes)
+                continue
+            stuck = scan.fault is not None or scan.position == before
+            if stuck and not settle(segment, scan, end):
+                break
+
+    def _take_epochs(self, headers: Iterable[BatchHeader]) -> None:
+        for header in headers:
+            if header.partition_leader_epoch > self._epochs.latest_epoch:
+                self._epochs.assign(header.partition_leader_epoch, header.base_offset)
+
+    def _install(self, segment: Segment, scan: SegmentScan, prefix: TrustedPrefix) -> None:
+        """Take over what a scan found; write only the indexes that say something else."""
+        scan.finish()
+        segment.adopt(
+            size_bytes=scan.position,
+            max_timestamp=TimestampOffset(
+                scan.max_timestamp_ms,
+                scan.offset_of_max_timestamp if scan.max_timestamp_ms >= 0 else segment.base_offset,
+            ),
+        )
+        for index, entries in (
+            (segment.offset_index, prefix.offset_entries + scan.offset_entries),
+            (segment.time_index, prefix.time_entries + scan.time_entries),
+        ):
+            # A log that was closed and opened counts its intervals anew, so that rebuilding can
+            # want more entries than there is room for. They are hints: the last are left out.
+            wanted = entries[: index.entries_max * index.entry_size]
+            if index.content() != wanted:
+                index.rebuild(wanted)
+                self._report.rebuilt.append(index.path)
+            index.trim()
+
+    # --- where batches end before the file does -----------------------------------------------
+
+    def cut_interrupted_write(
+        self,
+        segment: Segment,
+        scan: SegmentScan,
+        end: int,
+        *,
+        recovery_point: int,
+        later: list[Segment],
+    ) -> bool:
+        """Cut at the fault if that is what an interrupted write leaves: nothing valid follows,
+        and nothing from there on was known to be flushed."""
+        if self._resume_behind(segment, scan, end):
+            return True
+        with_batches = [each for each in later if self._has_batches(each)]
+        if with_batches or scan.next_offset < recovery_point:
+            end_offset = with_batches[0].base_offset if with_batches else recovery_point
+            self._add_damage(segment, scan, end, end_offset)
+            return False
+        self._report.truncated_bytes += end - scan.position
+        segment.file().truncate(scan.position)
+        return False
+
+    def keep_damage(
+        self, segment: Segment, scan: SegmentScan, end: int, *, next_base_offset: int | None
+    ) -> bool:
+        """For what was flushed: nothing of it is ever cut."""
+        if self._resume_behind(segment, scan, end):
+            return True
+        if next_base_offset is None:
+            next_base_offset = max(scan.next_offset + 1, self.flushed_end_offset)
+        self._add_damage(segment, scan, end, next_base_offset)
+        return False
+
+    def _resume_behind(self, segment: Segment, scan: SegmentScan, end: int) -> bool:
+        """Go on at the next valid batch of this file, if there is one."""
+        position = self._next_valid_position(segment, scan, end)
+        if position < 0:
+            return False
+        header = read_header(segment.file().read_at(position, _HEADER_BYTES), 0, position)
+        assert header is not None, "a batch was found there"
+        first_offset = header.base_offset if header.base_offset >= 0 else header.last_offset
+        self._add_damage(segment, scan, position, first_offset)
+        return True
+
+    def _next_valid_position(self, segment: Segment, scan: SegmentScan, end: int) -> int:
+        start = scan.position + 1
+        whole = self._whole_batch(segment, scan, end)
+        if whole is not None:
+            # Its CRC is right: it is what was appended, though its records do not parse. What
+            # lies inside it are its own contents, not batches of the log.
+            start = scan.position + whole.size_bytes
+        mapped = segment.file().map(end)
+        highest = segment.base_offset + RELATIVE_OFFSET_MAX
+        return find_valid_batch(mapped, start, 0, scan.next_offset, highest)
+
+    def _whole_batch(self, segment: Segment, scan: SegmentScan, end: int) -> BatchHeader | None:
+        try:
+            header = read_header(
+                segment.file().read_at(scan.position, _HEADER_BYTES), 0, scan.position
+            )
+        except CorruptBatchError:
+            return None
+        if header is None or scan.position + header.size_bytes > end:
+            return None
+        return header if check_crc(segment.read_batch(header)) else None
+
+    def _has_batches(self, segment: Segment) -> bool:
+        if segment.size_bytes == 0:
+            return False
+        mapped = segment.file().map(segment.size_bytes)
+        highest = segment.base_offset + RELATIVE_OFFSET_MAX
+        return find_valid_batch(mapped, 0, 0, segment.base_offset, highest) >= 0
+
+    def _add_damage(
+        self, segment: Segment, scan: SegmentScan, end_position: int, end_offset: int
+    ) -> None:
+        """Remember what cannot be read, and put the scan behind it."""
+        damage = Damage(
+            scan.position,
+            end_position,
+            scan.next_offset,
+            end_offset,
+            scan.fault or "the batch there is cut short",
+        )
+        segment.damage.add(damage)
+        self._report.damage.setdefault(segment.base_offset, []).append(damage)
+        scan.resume(end_position, end_offset)
+
+
+def trusted_prefix(segment: Segment, recovery_point: int) -> TrustedPrefix:
+    """What of ``segment`` need not be read again: all below the recovery point, if its indexes
+    are whole up to there."""
+    nothing = TrustedPrefix(next_offset=segment.base_offset)
+    if recovery_point <= segment.base_offset or segment.missing or segment.damage:
+        return nothing
+    try:
+        return _prefix_below(segment, recovery_point) or nothing
+    except CorruptSegmentError:
+        return nothing
+
+
+def _prefix_below(segment: Segment, recovery_point: int) -> TrustedPrefix | None:
+    offsets, times = segment.offset_index, segment.time_index
+    kept = offsets.slot(recovery_point - 1) + 1
+    kept_times = times.slot_by_offset(recovery_point - 1) + 1
+    if not offsets.is_ordered(kept) or not times.is_ordered(kept_times):
+        return None
+    indexed = offsets.entry(kept - 1).position if kept else 0
+    timed, timed_position = _NO_TIMESTAMP, indexed
+    if kept_times:
+        timed, timed_position = segment.trusted_time_entry(times.entry(kept_times - 1))
+        if timed.timestamp_ms < 0:
+            return None
+    found, position, next_offset = timed, 0, segment.base_offset
+    for header in segment.headers(min(indexed, timed_position)):
+        if header.last_offset >= recovery_point:
+            break
+        if header.last_offset < next_offset:
+            return None  # offsets that go backwards: somebody has to look at every batch
+        position, next_offset = header.position + header.size_bytes, header.next_offset
+        if header.max_timestamp_ms > found.timestamp_ms:
+            found = TimestampOffset(header.max_timestamp_ms, header.last_offset)
+    if position <= indexed:
+        return None  # the index points somewhere else than into the flushed part
+    return TrustedPrefix(
+        position,
+        next_offset,
+        offsets.content()[: kept * offsets.entry_size],
+        times.content()[: kept_times * times.entry_size],
+        indexed,
+        found,
+        timed.timestamp_ms,
+    )

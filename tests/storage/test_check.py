@@ -1,0 +1,453 @@
+"""What ``check`` sees, and what it must not mistake for damage."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from log_harness import (
+    START_MS,
+    append_transactional,
+    batch,
+    disk_of,
+    end_transaction,
+    new_log,
+    produced,
+    reopened,
+    timed_batch,
+)
+
+from stratalog.records import AppendOrigin, build_end_transaction_marker, read_headers
+from stratalog.storage.check import CheckRun, check
+from stratalog.storage.checkpoint import EpochEntry, write_epochs, write_offsets
+from stratalog.storage.findings import Finding, Kind, Severity
+from stratalog.storage.layout import (
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+    TopicPartition,
+    segment_file,
+)
+from stratalog.storage.log import Log
+from stratalog.testing import SimulatedFileSystem
+
+SMALL_SEGMENTS: dict[str, Any] = {"internal_segment_bytes": 400, "index_interval_bytes": 80}
+
+
+def kinds(findings: list[Finding]) -> set[Kind]:
+    return {finding.kind for finding in findings}
+
+
+def written_log(*, clean: bool = True) -> Log:
+    """A log of several segments with idempotent, transactional and plain batches."""
+    log = new_log(**SMALL_SEGMENTS)
+    for number in range(6):
+        log.append_as_leader(produced(1, 2 * number, 2))
+        log.append_as_leader(batch(2, timestamp_ms=START_MS + number))
+    for number in range(3):
+        append_transactional(log, 2, 2 * number, 2)
+        end_transaction(log, 2, commit=number == 1)
+    append_transactional(log, 3, 0)
+    if clean:
+        log.close()
+    return log
+
+
+def files_of(log: Log, suffix: str) -> list[str]:
+    return sorted(name for name in disk_of(log).tree(log.directory) if name.endswith(suffix))
+
+
+def overwrite(log: Log, name: str, change: Callable[[bytearray], Any]) -> None:
+    files = disk_of(log)
+    path = f"{log.directory}/{name}"
+    data = bytearray(files.contents(path))
+    change(data)
+    files.unlink(path)
+    file = files.open(path, create=True)
+    file.write_at(0, [bytes(data)])
+    file.close()
+
+
+# --- no false alarms ---------------------------------------------------------------------------
+
+
+@given(st.data())
+def test_a_log_is_in_order_after_any_operations(data: st.DataObject) -> None:
+    log = new_log(**SMALL_SEGMENTS)
+    sequences: dict[int, int] = {}
+    epoch = 0
+    for _ in range(data.draw(st.integers(0, 20))):
+        operation = data.draw(st.sampled_from("appppttcarfkd"))
+        if operation == "a":
+            times = data.draw(st.lists(st.integers(0, 2 * START_MS), min_size=1, max_size=4))
+            log.append_as_leader(timed_batch(times), leader_epoch=epoch)
+        elif operation == "p":
+            count = data.draw(st.integers(1, 3))
+            sequence = sequences.get(1, 0)
+            log.append_as_leader(produced(1, sequence, count), leader_epoch=epoch)
+            sequences[1] = sequence + count
+        elif operation == "t":
+            producer_id = data.draw(st.sampled_from((2, 3)))
+            sequence = sequences.get(producer_id, 0)
+            log.append_as_leader(
+                produced(producer_id, sequence, transactional=True), leader_epoch=epoch
+            )
+            sequences[producer_id] = sequences.get(producer_id, 0) + 1
+        elif operation in "ck":
+            producer_id = data.draw(st.sampled_from((2, 3)))
+            marker = build_end_transaction_marker(
+                commit=operation == "c",
+                producer_id=producer_id,
+                producer_epoch=0,
+                coordinator_epoch=0,
+                timestamp_ms=START_MS,
+            )
+            origin = AppendOrigin.COORDINATOR
+            log.append_as_leader(marker, leader_epoch=epoch, origin=origin)
+        elif operation == "r":
+            epoch += data.draw(st.integers(1, 2))
+        elif operation == "f":
+            log.flush()
+        elif operation == "d":
+            clean = data.draw(st.booleans())
+            log = reopened(log, clean=clean)
+        assert check(log) == []
+    assert check(log.directory, disk_of(log)) == []
+    log.close()
+    assert check(log.directory, disk_of(log)) == []
+
+
+@given(st.integers(0, 40))
+def test_a_log_is_in_order_after_it_was_cut_anywhere(offset: int) -> None:
+    log = written_log(clean=False)
+
+    log.truncate_to(offset)
+
+    assert check(log) == []
+    log.append_as_leader(batch(), leader_epoch=5)
+    assert check(log) == []
+
+
+def test_the_zeros_behind_an_active_index_are_no_entries() -> None:
+    log = written_log(clean=False)
+    log.flush()
+
+    active = segment_file(log.directory, log.segments.active.base_offset, ".index")
+    assert disk_of(log).contents(active).endswith(bytes(100))
+    assert check(log.directory, disk_of(log)) == []
+
+
+def test_the_preallocated_end_of_an_active_segment_is_no_damage_while_it_is_in_use() -> None:
+    log = new_log(preallocate=True, internal_segment_bytes=4000)
+    log.append_as_leader(batch())
+
+    assert check(log) == []
+    found = CheckRun(disk_of(log), is_live=True).check(log.directory)
+    assert found.findings == []
+    assert kinds(check(log.directory, disk_of(log))) == {Kind.TAIL}
+
+
+def test_a_batch_that_is_being_written_is_looked_at_again() -> None:
+    log = written_log(clean=False)
+    files = disk_of(log)
+    path = log.segments.active.path
+    whole = files.contents(path)
+    cut = len(whole) - 10
+    file = files.open(path)
+    file.truncate(cut)
+    waits: list[int] = []
+
+    def go_on() -> None:
+        waits.append(1)
+        file.write_at(cut, [whole[cut:]])
+
+    report = CheckRun(files, is_live=True, wait=go_on).check(log.directory)
+
+    assert report.findings == []
+    assert waits == [1]
+
+
+def test_trouble_that_stays_is_told_even_of_a_directory_in_use() -> None:
+    log = written_log(clean=False)
+    overwrite(log, files_of(log, ".log")[0], lambda data: data.__setitem__(70, data[70] ^ 1))
+
+    report = CheckRun(disk_of(log), is_live=True).check(log.directory)
+
+    assert Kind.BATCH in kinds(report.findings)
+
+
+def test_segments_that_vanish_meanwhile_are_passed_over() -> None:
+    log = written_log(clean=False)
+    files = disk_of(log)
+    first = log.segments.first
+    waiting: list[Any] = []
+
+    class Later:
+        def __init__(self, task: Callable[[], Any]) -> None:
+            self.task = task
+            waiting.append(task)
+
+        def result(self) -> Any:
+            if files.exists(first.path):
+                files.rename(first.path, first.path + ".deleted")
+            return self.task()
+
+    report = CheckRun(files, is_live=True, submit=Later).check(log.directory)
+
+    assert len(waiting) >= len(log.segments)
+    assert report.findings == []
+
+
+# --- every rule sees its own trouble -----------------------------------------------------------
+
+
+def test_every_flipped_bit_under_a_crc_is_found() -> None:
+    log = written_log()
+    name = files_of(log, ".log")[0]
+    content = disk_of(log).contents(f"{log.directory}/{name}")
+    headers = read_headers(content)
+    covered = [at for h in headers for at in range(h.position + 16, h.position + h.size_bytes, 7)]
+
+    for at in covered:
+        files = disk_of(log).clone()
+        path = f"{log.directory}/{name}"
+        file = files.open(path)
+        file.write_at(at, [bytes([content[at] ^ 0x10])])
+        file.close()
+        found = [f for f in check(log.directory, files) if f.kind is Kind.BATCH]
+        expected = max(h.position for h in headers if h.position <= at)
+        assert [f.position for f in found] == [expected]
+        assert found[0].severity is Severity.ERROR
+
+
+def test_damage_is_told_with_the_place_where_batches_go_on() -> None:
+    log = written_log()
+    name = files_of(log, ".log")[0]
+    first, second, *_ = read_headers(disk_of(log).contents(f"{log.directory}/{name}"))
+    overwrite(log, name, lambda data: data.__setitem__(30, data[30] ^ 1))
+
+    found = next(f for f in check(log.directory, disk_of(log)) if f.kind is Kind.BATCH)
+
+    assert (found.position, found.offset) == (0, first.base_offset)
+    assert f"position {second.position} with offset {second.base_offset}" in found.sentence
+
+
+@pytest.mark.parametrize("tail", [b"\0" * 500, b"\xff" * 17, b"garbage" * 30])
+def test_bytes_behind_the_last_batch_are_a_tail(tail: bytes) -> None:
+    log = written_log()
+    name = files_of(log, ".log")[-1]
+    size = len(disk_of(log).contents(f"{log.directory}/{name}"))
+    overwrite(log, name, lambda data: data.extend(tail))
+
+    (found,) = check(log.directory, disk_of(log))
+
+    assert (found.kind, found.severity, found.position) == (Kind.TAIL, Severity.WARNING, size)
+
+
+def test_the_same_bytes_inside_the_log_are_an_error() -> None:
+    log = written_log()
+    overwrite(log, files_of(log, ".log")[0], lambda data: data.extend(b"garbage" * 9))
+
+    (found,) = check(log.directory, disk_of(log))
+
+    assert (found.kind, found.severity) == (Kind.BATCH, Severity.ERROR)
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+def test_every_wrong_bit_of_an_index_is_found(suffix: str) -> None:
+    log = written_log()
+    name = next(n for n in files_of(log, suffix) if disk_of(log).contents(f"{log.directory}/{n}"))
+    size = len(disk_of(log).contents(f"{log.directory}/{name}"))
+
+    for at in range(size):
+        files = disk_of(log).clone()
+        path = f"{log.directory}/{name}"
+        file = files.open(path)
+        file.write_at(at, [bytes([file.read_at(at, 1)[0] ^ 0x41])])
+        file.close()
+        (found, *more) = check(log.directory, files)
+        assert not more
+        assert found.path == path
+        assert found.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+def test_an_index_of_odd_length_or_that_is_missing_is_found(suffix: str) -> None:
+    log = written_log()
+    name = files_of(log, suffix)[0]
+    overwrite(log, name, lambda data: data.extend(b"xyz"))
+    assert [f.path.endswith(suffix) for f in check(log.directory, disk_of(log))] == [True]
+
+    disk_of(log).unlink(f"{log.directory}/{name}")
+    assert kinds(check(log.directory, disk_of(log))) == {Kind.MISSING_FILE}
+
+    disk_of(log).unlink(f"{log.directory}/{name.split('.')[0]}.log")
+    assert Kind.ORPHAN_FILE in kinds(check(log.directory, disk_of(log)))
+
+
+def test_a_closed_segment_whose_time_index_lost_its_end_is_found() -> None:
+    log = written_log()
+    name = files_of(log, ".timeindex")[0]
+    overwrite(log, name, lambda data: data.__delitem__(slice(-12, None)))
+
+    (found,) = check(log.directory, disk_of(log))
+
+    assert found.kind is Kind.TIME_INDEX
+    assert "largest" in found.sentence
+
+
+def test_an_overlap_of_segments_is_found() -> None:
+    log = written_log()
+    first, second, *_ = files_of(log, ".log")
+    extra = disk_of(log).contents(f"{log.directory}/{second}")
+    overwrite(log, first, lambda data: data.extend(extra))
+
+    assert Kind.OVERLAP in kinds(check(log.directory, disk_of(log)))
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [],
+        [(0, 0)],
+        [(0, 0), (2, 12)],
+        [(0, 0), (1, 13)],
+        [(0, 0), (1, 11)],
+        [(1, 0), (0, 12)],
+        [(0, 0), (1, 12), (3, 14)],
+    ],
+)
+def test_epochs_that_contradict_the_batches_are_found(entries: list[tuple[int, int]]) -> None:
+    log = new_log(**SMALL_SEGMENTS)
+    for number in range(8):
+        log.append_as_leader(batch(3), leader_epoch=0 if number < 4 else 1)
+    log.close()
+    path = f"{log.directory}/leader-epoch-checkpoint"
+    assert check(log.directory, disk_of(log)) == []
+
+    write_epochs(disk_of(log), path, [EpochEntry(*entry) for entry in entries])
+
+    assert kinds(check(log.directory, disk_of(log))) == {Kind.LEADER_EPOCHS}
+
+
+def test_every_wrong_bit_of_a_snapshot_is_found() -> None:
+    log = written_log()
+    name = files_of(log, ".snapshot")[1]
+    size = len(disk_of(log).contents(f"{log.directory}/{name}"))
+    for at in range(size):
+        files = disk_of(log).clone()
+        file = files.open(f"{log.directory}/{name}")
+        file.write_at(at, [bytes([file.read_at(at, 1)[0] ^ 1])])
+        file.close()
+        assert kinds(check(log.directory, files)) == {Kind.SNAPSHOT}
+
+
+def test_a_snapshot_that_is_sound_but_tells_of_another_time_is_found() -> None:
+    log = written_log()
+    early, *_, late = files_of(log, ".snapshot")
+    content = disk_of(log).contents(f"{log.directory}/{early}")
+    overwrite(log, late, lambda data: data.__setitem__(slice(None), content))
+
+    found = check(log.directory, disk_of(log))
+
+    assert kinds(found) == {Kind.SNAPSHOT}
+    assert "producer 1 has last sequence" in found[0].sentence
+
+
+def test_a_snapshot_beyond_the_log_end_is_found() -> None:
+    log = written_log()
+    content = disk_of(log).contents(f"{log.directory}/{files_of(log, '.snapshot')[0]}")
+    file = disk_of(log).open(segment_file(log.directory, 10_000, ".snapshot"), create=True)
+    file.write_at(0, [content])
+    file.close()
+
+    assert kinds(check(log.directory, disk_of(log))) == {Kind.SNAPSHOT}
+
+
+def test_aborted_transactions_are_held_against_their_markers() -> None:
+    log = written_log()
+    names = [n for n in files_of(log, ".txnindex") if disk_of(log).contents(f"{log.directory}/{n}")]
+    assert names
+    changes: list[Callable[[bytearray], Any]] = [
+        lambda data: data.clear(),
+        lambda data: data.__setitem__(9, data[9] ^ 1),  # producer id
+        lambda data: data.__setitem__(17, data[17] ^ 1),  # first offset
+        lambda data: data.__setitem__(25, data[25] ^ 1),  # last offset
+        lambda data: data.__setitem__(27, 1),  # last stable offset
+        lambda data: data.__setitem__(1, 1),  # version
+    ]
+    original = disk_of(log).contents(f"{log.directory}/{names[0]}")
+    for change in changes:
+        overwrite(log, names[0], change)
+        assert kinds(check(log.directory, disk_of(log))) == {Kind.TRANSACTION_INDEX}
+        overwrite(log, names[0], lambda data: data.__setitem__(slice(None), original))
+    assert check(log.directory, disk_of(log)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "severity"),
+    [
+        (RECOVERY_POINT_CHECKPOINT, Severity.ERROR),
+        (LOG_START_CHECKPOINT, Severity.ERROR),
+        (HIGH_WATERMARK_CHECKPOINT, Severity.WARNING),
+    ],
+)
+def test_checkpoints_beyond_the_log_end_are_found(name: str, severity: Severity) -> None:
+    log = written_log()
+    files = disk_of(log)
+    end = log.log_end_offset
+    write_offsets(files, f"/logs/{name}", {TopicPartition("t", 0): end})
+    assert check("/logs", files) == []
+
+    write_offsets(files, f"/logs/{name}", {TopicPartition("t", 0): end + 1})
+
+    (found,) = check("/logs", files)
+    assert (found.kind, found.severity) == (Kind.CHECKPOINT, severity)
+
+
+def test_unreadable_checkpoints_and_foreign_directories_are_found() -> None:
+    log = written_log()
+    files = disk_of(log)
+    files.make_directory("/logs/lost+found")
+    file = files.open(f"/logs/{LOG_START_CHECKPOINT}", create=True)
+    file.write_at(0, [b"0\n7\n"])
+    file.close()
+    overwrite_metadata(files, f"{log.directory}/partition.metadata")
+
+    found = check("/logs", files)
+
+    assert kinds(found) == {Kind.CHECKPOINT, Kind.DIRECTORY, Kind.METADATA}
+
+
+def overwrite_metadata(files: SimulatedFileSystem, path: str) -> None:
+    file = files.open(path, create=True)
+    file.truncate(0)
+    file.write_at(0, [b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA"])
+    file.close()
+
+
+# --- memory against disk -----------------------------------------------------------------------
+
+
+def test_an_open_log_that_believes_something_else_than_its_files_is_found() -> None:
+    log = written_log(clean=False)
+    log.log_end_offset -= 1
+    assert Kind.MEMORY in kinds(check(log))
+    log.log_end_offset += 1
+    log.recovery_point = log.log_end_offset + 1
+    assert Kind.MEMORY in kinds(check(log))
+    log.recovery_point = 0
+    assert check(log) == []
+    log.segments.first.size_bytes += 10
+    assert Kind.MEMORY in kinds(check(log))
+
+
+def test_producers_in_memory_are_held_against_the_batches() -> None:
+    log = written_log(clean=False)
+    state = log.producers.get(1)
+    assert state is not None
+
+    state.batches.pop()
+
+    assert kinds(check(log)) == {Kind.MEMORY}
