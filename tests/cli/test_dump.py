@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from commands import Done, stratalog
+from cli_harness import Done, stratalog
 
 GOLDEN = Path(__file__).parent / "golden"
 

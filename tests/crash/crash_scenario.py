@@ -18,6 +18,7 @@ from stratalog.records import (
     read_headers,
 )
 from stratalog.storage.context import DirectoryState, LogContext
+from stratalog.storage.check import check
 from stratalog.storage.handles import HandleCache
 from stratalog.storage.log import Log
 from stratalog.storage.reading import Isolation
@@ -398,6 +399,7 @@ def check_refused(log: Log) -> None:
 def check_goes_on(log: Log, files: SimulatedFileSystem) -> None:
     """Appends continue at the log end, and a clean restart changes nothing."""
     before = readable_batches(log)
+    assert check(log) == []
     end_offset = log.log_end_offset
     batch = build_batch([Record(b"k", b"after the crash", (), START_MS)])
     info = log.append_as_leader(batch, leader_epoch=9)
@@ -415,4 +417,5 @@ def check_goes_on(log: Log, files: SimulatedFileSystem) -> None:
     after = readable_batches(again)
     assert after[:-1] == before
     assert read_headers(after[-1])[0].base_offset == end_offset
+    assert check(again) == []
     again.abandon()

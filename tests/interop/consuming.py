@@ -55,6 +55,8 @@ def consume(
 
 def _consumed(message) -> Consumed:  # type: ignore[no-untyped-def]
     timestamp_type, timestamp_ms = message.timestamp()
+    if not timestamp_type:
+        timestamp_ms = -1  # the client says 0, the format has none
     headers = tuple((name, value) for name, value in message.headers() or ())
     return Consumed(
         message.offset(), timestamp_type, timestamp_ms, message.key(), message.value(), headers

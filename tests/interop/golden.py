@@ -33,7 +33,6 @@ TOPICS = (
     "transactions-rolled",
     "torn-tail",
     "garbled-tail",
-    "lost-epochs",
     "lost-indexes",
 )
 

@@ -90,9 +90,9 @@ def config_of(topic: str) -> TopicConfig:
 
 
 @contextmanager
-def open_partition(directory: Path, config: TopicConfig) -> Iterator[Log]:
-    """One directory of ours, or a copy of Kafka's after a clean stop, on its own."""
-    log = open_log(str(directory), config, LogContext.default(), clean=True)
+def open_partition(directory: Path, config: TopicConfig, *, clean: bool = True) -> Iterator[Log]:
+    """One directory of ours, or a copy of Kafka's, on its own."""
+    log = open_log(str(directory), config, LogContext.default(), clean=clean)
     try:
         yield log
     finally:

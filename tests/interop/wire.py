@@ -13,10 +13,10 @@ import itertools
 import socket
 import struct
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 PRODUCE, METADATA, FIND_COORDINATOR, CREATE_TOPICS, DELETE_RECORDS = 0, 3, 10, 19, 21
 INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, END_TXN = 22, 24, 26
@@ -25,6 +25,8 @@ TRANSACTION_COORDINATOR = 1
 # Answers that mean "ask again": coordinator loading or unknown, leader unknown, transaction busy.
 RETRIABLE = {5, 6, 3, 14, 15, 16, 51}
 TRIES = 100
+
+T = TypeVar("T")
 
 
 class WireError(Exception):
@@ -228,7 +230,7 @@ class KafkaConnection:
         return bytes(data)
 
 
-def _retry(step):  # type: ignore[no-untyped-def]
+def _retry(step: Callable[[], T]) -> T:
     """Repeat a request while the broker says that it is not ready for it, within bounds."""
     tick = threading.Event()
     for _ in range(TRIES):

@@ -451,3 +451,18 @@ def test_producers_in_memory_are_held_against_the_batches() -> None:
     state.batches.pop()
 
     assert kinds(check(log)) == {Kind.MEMORY}
+
+
+def test_a_transaction_that_began_in_a_deleted_segment_is_in_order() -> None:
+    log = new_log(**SMALL_SEGMENTS)
+    append_transactional(log, 2, 0)
+    while len(log.segments) < 3:
+        log.append_as_leader(batch(2))
+    append_transactional(log, 2, 1)
+    end_transaction(log, 2, commit=False)
+    log.flush()
+    log.update_high_watermark(log.log_end_offset)
+    log.delete_segments(list(log.segments)[:2])
+
+    assert check(log) == []
+    assert check(log.directory, disk_of(log)) == []

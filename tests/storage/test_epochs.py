@@ -4,7 +4,7 @@ import errno
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stratalog.errors import DiskError
@@ -77,6 +77,12 @@ def test_a_lower_epoch_is_not_refused_and_removes_the_higher_ones() -> None:
     assert pairs(known) == [(0, 0), (1, 30)]
 
 
+def test_a_known_epoch_is_never_listed_twice() -> None:
+    known = epochs((0, 0), (3, 10), (5, 20))
+    known.assign(3, 15)
+    assert pairs(known) == [(0, 0), (3, 15)]
+
+
 def test_an_epoch_that_wrote_nothing_is_replaced_by_the_next_at_the_same_offset() -> None:
     known = epochs((0, 0), (2, 23))
     known.assign(4, 23)
@@ -136,6 +142,7 @@ def test_an_offset_belongs_to_the_greatest_epoch_that_starts_at_or_before_it(
 
 
 @given(ENTRIES, st.integers(0, 60))
+@example([(0, 0), (1, 10)], 10)
 def test_truncation_from_the_end_drops_epochs_that_start_at_or_behind_it(
     entries: list[tuple[int, int]], offset: int
 ) -> None:
@@ -146,6 +153,7 @@ def test_truncation_from_the_end_drops_epochs_that_start_at_or_behind_it(
 
 
 @given(ENTRIES, st.integers(0, 60))
+@example([(0, 0), (1, 10)], 10)
 def test_truncation_from_the_start_keeps_the_epoch_of_every_offset_that_is_left(
     entries: list[tuple[int, int]], offset: int
 ) -> None:

@@ -255,7 +255,7 @@ OTHER_PROCESS = """
 import fcntl, os, sys
 descriptor = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
 try:
-    fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    fcntl.lockf(descriptor, getattr(fcntl, sys.argv[2]) | fcntl.LOCK_NB)
 except OSError:
     print("refused", flush=True)
 else:
@@ -264,9 +264,9 @@ else:
 """
 
 
-def other_process(path: Path) -> subprocess.Popen[str]:
+def other_process(path: Path, mode: str = "LOCK_EX") -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", OTHER_PROCESS, str(path)],
+        [sys.executable, "-c", OTHER_PROCESS, str(path), mode],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -280,8 +280,9 @@ def first_word(process: subprocess.Popen[str]) -> str:
 
 def test_a_lock_keeps_every_other_process_out_until_it_is_released(tmp_path: Path) -> None:
     lock = OsDirectoryLock(str(tmp_path / ".lock"))
-    with other_process(tmp_path / ".lock") as process:
-        assert first_word(process) == "refused"
+    for mode in ("LOCK_EX", "LOCK_SH"):
+        with other_process(tmp_path / ".lock", mode) as process:
+            assert first_word(process) == "refused"
     lock.release()
     with other_process(tmp_path / ".lock") as process:
         assert first_word(process) == "locked"

@@ -97,6 +97,17 @@ def test_segments_are_synced_from_the_one_that_owns_the_recovery_point_upwards(
     assert log.recovery_point == 8
 
 
+def test_an_ordinary_flush_leaves_an_empty_active_segment_out(make_log: MakeLog) -> None:
+    log = make_log()
+    log.append_as_leader(batch(2))
+    log.roll()
+    log = reopened(log, clean=False, recovery_point=0)
+    number = disk_of(log).operations
+    log.flush()
+    assert [name for name in synced(log, number) if name.endswith(".log")] == [f"{0:020d}.log"]
+    assert log.recovery_point == 2
+
+
 def test_a_forced_flush_includes_an_empty_active_segment(make_log: MakeLog) -> None:
     log = make_log()
     log.append_as_leader(batch(2))

@@ -180,7 +180,8 @@ def test_the_segment_that_becomes_active_has_room_in_its_indexes_again(make_log:
 
 
 def test_starting_anew_forgets_everything(make_log: MakeLog) -> None:
-    log = filled(make_log())
+    log = reopened(filled(make_log()))
+    assert log.snapshots.offsets == [4, 8, 12]
     append_transactional(log, 7, 0)
     log.truncate_fully_and_start_at(50)
     ends = (log.log_start_offset, log.log_end_offset, log.high_watermark, log.recovery_point)

@@ -1,6 +1,7 @@
 """Offsets by time, and the special timestamps of ListOffsets (reference 6). The model of a log is
 the list of its records' timestamps; an answer is exact."""
 
+import struct
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -56,6 +57,19 @@ def first_not_older(
     return ListedOffset()
 
 
+def wrong_entries(batches: Sequence[Sequence[int]], base_offset: int) -> st.SearchStrategy[bytes]:
+    """Time entries none of which agrees with the batch that it names."""
+    largest = [max(batch) for batch in batches for _ in batch]
+
+    def is_wrong(entry: tuple[int, int]) -> bool:
+        offset = base_offset + entry[1]
+        return offset >= len(largest) or largest[offset] != entry[0]
+
+    entry = st.tuples(st.integers(0, 14), st.integers(0, 30)).filter(is_wrong)
+    packed = entry.map(lambda each: struct.pack(">qi", *each))
+    return st.lists(packed, min_size=1, max_size=4).map(b"".join)
+
+
 # --- by time -------------------------------------------------------------------------------------
 
 
@@ -105,11 +119,22 @@ def test_damage_to_a_time_index_changes_no_answer(
     files = disk_of(log)
     names = sorted(n for n in files.tree(log.directory) if n.endswith(".timeindex"))
     for name in data.draw(st.lists(st.sampled_from(names), min_size=1, unique=True)):
-        files.put(f"{log.directory}/{name}", data.draw(st.binary(max_size=60)))
+        garbled = data.draw(st.binary(max_size=60) | wrong_entries(batches, int(name[:20])))
+        files.put(f"{log.directory}/{name}", garbled)
     log = reopened(log)
     for target_ms in range(14):
         expected = first_not_older(records, target_ms, 0, len(records))
         assert list_offset(log, target_ms) == expected
+
+
+@pytest.mark.parametrize(("high_watermark", "offset"), [(1, -1), (2, -1), (3, 2)])
+def test_a_record_is_found_once_the_high_watermark_has_passed_it(
+    make_log: MakeLog, high_watermark: int, offset: int
+) -> None:
+    log = make_log()
+    log.append_as_leader(timed_batch([5, 5, 9, 3]))
+    log.update_high_watermark(high_watermark)
+    assert list_offset(log, 9).offset == offset
 
 
 def test_nothing_as_late_as_the_target_is_unknown_and_not_the_log_end(make_log: MakeLog) -> None:

@@ -202,6 +202,18 @@ def test_a_log_that_cannot_be_made_in_one_directory_is_made_in_the_next() -> Non
     assert logs.create(OTHER).directory == "/b/other-0"
 
 
+def test_a_sync_of_the_whole_file_system_that_fails_fails_all_who_waited_for_it() -> None:
+    files = SimulatedFileSystem()
+    logs = started(files)
+    waiting = [fill(logs.create(TopicPartition("t", n)), 1) for n in range(40)]
+    files.fail(lambda each: each.kind == "sync_file_system", errno.EIO)
+    with pytest.raises(DiskError):
+        logs.flush_appended()
+    assert states(logs) == [DiskState.OFFLINE]
+    assert {log.recovery_point for log in waiting} == {0}
+    assert all(log.failure is not None for log in waiting)
+
+
 @pytest.mark.parametrize("kind", ["create", "sync_directory"])
 def test_a_log_that_was_half_made_in_one_directory_is_found_only_in_the_other(kind: str) -> None:
     files, logs, _, _ = two_disks()

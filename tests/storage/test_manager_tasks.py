@@ -5,8 +5,9 @@ from managers import ORDERS, PAYMENTS, fill, manager, started
 from small_logs import START_MS, produced
 
 from stratalog.config import TopicConfig
+from stratalog.storage.layout import TopicPartition
 from stratalog.storage.manager import LogManager
-from stratalog.testing import ManualClock, SimulatedFileSystem
+from stratalog.testing import CrashMode, ManualClock, SimulatedFileSystem
 
 # Kafka's table: first run after, then every (ms).
 TASKS = {
@@ -160,6 +161,32 @@ def test_one_flush_serves_every_log_that_was_appended_to() -> None:
         fill(logs.create(key))
     logs.flush_appended()
     assert [(log.recovery_point, log.needs_flush) for log in logs] == [(10, False)] * 2
+
+
+@pytest.mark.parametrize(("count", "at_once"), [(31, 0), (32, 1)])
+def test_many_dirty_logs_are_flushed_by_one_sync_of_the_file_system(
+    count: int, at_once: int
+) -> None:
+    logs, _ = ticking()
+    for partition in range(count):
+        fill(logs.create(TopicPartition("t", partition)), 1)
+    trace = logs.files.trace  # type: ignore[attr-defined]
+    start = len(trace)
+    logs.flush_appended()
+    kinds = [each.kind for each in trace[start:]]
+    assert kinds.count("sync_file_system") == at_once
+    assert (kinds.count("sync") == 0) == bool(at_once)
+    assert {log.recovery_point for log in logs} == {2}
+
+
+@pytest.mark.parametrize("count", [1, 31, 32])
+def test_what_was_flushed_survives_the_loss_of_power_however_it_was_flushed(count: int) -> None:
+    logs, _ = ticking()
+    for partition in range(count):
+        fill(logs.create(TopicPartition("t", partition)), 6)
+    logs.flush_appended()
+    left = logs.files.after_crash(CrashMode.LOSE_UNSYNCED)  # type: ignore[attr-defined]
+    assert [log.log_end_offset for log in started(left)] == [12] * count
 
 
 def test_nothing_is_due_twice_at_the_same_time() -> None:

@@ -113,6 +113,19 @@ def test_files_that_are_none_of_kafkas_stay_where_they_are() -> None:
     assert files.contents(f"{DIRECTORY}/sub/{'0' * 20}.log") == b"not a segment here"
 
 
+@pytest.mark.parametrize("clean", [True, False])
+def test_what_an_interrupted_swap_left_is_tidied_before_anything_is_read(clean: bool) -> None:
+    files = written(clean=clean)
+    swapped = produced("compacted", count=8, leader_epoch=0)
+    files.put(log_file(0, ".log.swap"), swapped)
+    files.put(log_file(8, ".log.cleaned"), b"half a segment")
+    files.put(log_file(3, ".log.deleted"), b"long gone")
+    log = opened(files, clean=clean)
+    assert readable(log) == [swapped, *stored(written())[4:]]
+    states = (".swap", ".cleaned", ".deleted")
+    assert not [name for name in files.tree(DIRECTORY) if name.endswith(states)]
+
+
 # --- the log start --------------------------------------------------------------------------------
 
 

@@ -17,6 +17,7 @@ from log_harness import (
     new_log,
     produced,
     read_all,
+    reopened,
     sized_batch,
     trace_since,
 )
@@ -126,18 +127,21 @@ def test_an_empty_segment_never_rolls_by_time(make_log: MakeLog) -> None:
     log = make_log(segment_ms=1)
     clock_of(log).advance(HOUR_MS)
     log.append_as_leader(batch(timestamp_ms=START_MS + HOUR_MS))
-    assert bases(log) == [0]
+    assert causes(log) == []
 
 
-def test_the_first_timestamp_is_read_again_after_a_restart(
-    segment: Segment, make_log: MakeLog
+@pytest.mark.parametrize("clean", [True, False])
+def test_the_first_batchs_timestamp_is_known_again_after_a_restart(
+    make_log: MakeLog, clean: bool
 ) -> None:
     log = make_log(segment_ms=HOUR_MS)
     for timestamp_ms in (1000, 2000):
         log.append_as_leader(batch(timestamp_ms=timestamp_ms))
-    log.segments.active._first_timestamp_ms = None
+    log = reopened(log, clean=clean)
+    log.append_as_leader(batch(timestamp_ms=1000 + HOUR_MS))
+    assert bases(log) == [0]
     log.append_as_leader(batch(timestamp_ms=1001 + HOUR_MS))
-    assert bases(log) == [0, 2]
+    assert bases(log) == [0, 3]
 
 
 def test_a_compacted_topic_rolls_in_time_for_max_compaction_lag(make_log: MakeLog) -> None:
@@ -186,10 +190,22 @@ def test_a_time_index_with_one_slot_left_rolls_the_log(make_log: MakeLog) -> Non
     assert causes(log) == [RollCause.TIME_INDEX_FULL]
 
 
-def test_an_empty_segment_whose_index_is_too_small_is_replaced_by_a_new_one(
+def test_one_append_of_more_batches_than_the_index_has_room_for_is_taken_whole(
     make_log: MakeLog,
 ) -> None:
-    log = make_log(segment_index_bytes=12)
+    log = make_log(segment_index_bytes=24, index_interval_bytes=0)
+    run = [batch(base_offset=n, timestamp_ms=n, leader_epoch=0) for n in range(8)]
+    log.append_as_follower(b"".join(run))
+    assert (log.log_end_offset, read_all(log)) == (8, run)
+    log.append_as_follower(batch(base_offset=8, leader_epoch=0))
+    assert bases(log) == [0, 8]
+
+
+@pytest.mark.parametrize("index_bytes", [4, 12])
+def test_an_empty_segment_whose_index_is_too_small_is_replaced_by_a_new_one(
+    make_log: MakeLog, index_bytes: int
+) -> None:
+    log = make_log(segment_index_bytes=index_bytes)
     for _ in range(3):
         log.append_as_leader(batch())
     assert bases(log) == [0, 1, 2]
@@ -256,9 +272,7 @@ def test_an_old_compressed_message_begins_a_segment_far_enough_below_its_last_of
 # --- what a roll does, in order ------------------------------------------------------------------
 
 
-def test_stray_files_with_the_new_segments_name_are_removed_but_a_snapshot_is_not_read(
-    make_log: MakeLog,
-) -> None:
+def test_stray_files_with_the_new_segments_name_are_removed_first(make_log: MakeLog) -> None:
     log = make_log(internal_segment_bytes=150)
     log.append_as_leader(sized_batch(100))
     suffixes = (".log", ".index", ".timeindex", ".txnindex")

@@ -117,26 +117,30 @@ def test_an_abort_below_the_segment_is_corrupt() -> None:
 # --- searching and cutting -----------------------------------------------------------------------
 
 
-@given(aborted_lists(), st.integers(980, 1080), st.integers(0, 60))
+@given(aborted_lists(), st.integers(980, 1080), st.data())
 def test_a_search_lists_what_reaches_into_the_range_until_a_stable_offset_is_beyond_it(
-    listed: list[AbortedTransaction], start: int, length: int
+    listed: list[AbortedTransaction], start: int, data: st.DataObject
 ) -> None:
     index = transaction_index(SimulatedFileSystem())
+    near = st.sampled_from([start + 9, *(each.last_stable_offset for each in listed)])
+    end = max(start, data.draw(near) + data.draw(st.integers(-1, 1)))
     expected, complete = [], False
     for each in listed:
         index.append(each)
-        if not complete and each.last_offset >= start and each.first_offset < start + length:
+        if not complete and each.last_offset >= start and each.first_offset < end:
             expected.append(each)
-        complete = complete or each.last_stable_offset >= start + length
-    found = index.collect(start, start + length)
+        complete = complete or each.last_stable_offset >= end
+    found = index.collect(start, end)
     assert list(found.transactions) == expected
     assert found.is_complete == complete
 
 
-@given(aborted_lists(), st.integers(980, 1080))
+@given(aborted_lists(), st.data())
 def test_truncation_drops_the_aborts_from_the_first_at_or_above_the_offset(
-    listed: list[AbortedTransaction], offset: int
+    listed: list[AbortedTransaction], data: st.DataObject
 ) -> None:
+    near = [1000, *(each.last_offset for each in listed)]
+    offset = data.draw(st.sampled_from(near)) + data.draw(st.integers(-1, 1))
     files = SimulatedFileSystem()
     index = transaction_index(files)
     for each in listed:

@@ -13,6 +13,7 @@ import typer
 from stratalog.cli.dump import dump
 from stratalog.cli.find import find
 from stratalog.cli.output import write_error
+from stratalog.cli.repair import repair
 from stratalog.cli.segments import segments
 from stratalog.cli.verify import verify
 from stratalog.errors import StratalogError
@@ -32,6 +33,7 @@ log_app = typer.Typer(
 )
 log_app.command("dump")(dump)
 log_app.command("find")(find)
+log_app.command("repair")(repair)
 log_app.command("segments")(segments)
 log_app.command("verify")(verify)
 app.add_typer(log_app)

@@ -184,7 +184,7 @@ cdef bint ensure_rows(Table *table, Py_ssize_t rows, Py_ssize_t size) noexcept n
     if wants(table, COLUMN_VALUE) and not ensure_binary(&table.value, table.rows, rows, size):
         return False
     if wants(table, COLUMN_HEADERS):
-        headers = max(size - RECORD_BYTES_MIN * rows, 0) // HEADER_BYTES_MIN
+        headers = size // HEADER_BYTES_MIN
         if not ensure(&table.list_offsets, 4 * rows):
             return False
         if not ensure_binary(&table.header_key, table.header_rows, headers, size):

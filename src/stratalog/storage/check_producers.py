@@ -113,11 +113,13 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class Abort:
-    """An aborted transaction; ``first_offset`` is None if its batches are gone or unknown."""
+    """An aborted transaction; ``first_offset`` is None if its batches are gone or unknown, and
+    not ``is_exact`` if it may have begun before the first segment."""
 
     producer_id: int
     first_offset: int | None
     offset: int
+    is_exact: bool
 
 
 class Replay:
@@ -134,15 +136,22 @@ class Replay:
         # An abort may be followed by more of the same producer: ask before the state changes.
         for marker in piece.aborts:
             first_offset = marker.first_offset
-            known = self.producers.get(marker.producer_id)
-            if marker.is_first and known is not None:
-                opened = known.transaction_first_offset
+            is_exact = True
+            if marker.is_first:
+                opened = self._opened(marker.producer_id)
+                is_exact = opened is not UNKNOWN
                 if opened is not None and opened is not UNKNOWN:
                     first_offset = opened
-            aborts.append(Abort(marker.producer_id, first_offset, marker.offset))
+            aborts.append(Abort(marker.producer_id, first_offset, marker.offset, is_exact))
         for producer_id, change in piece.changes.items():
             self.producers[producer_id] = self._after(self.producers.get(producer_id), change)
         return aborts
+
+    def _opened(self, producer_id: int) -> "int | _Unknown | None":
+        known = self.producers.get(producer_id)
+        if known is None:
+            return None if self._is_complete else UNKNOWN
+        return known.transaction_first_offset
 
     def _after(self, before: Replayed | None, change: ProducerChange) -> Replayed:
         if before is None and self._is_complete:

@@ -325,7 +325,10 @@ class ReplicaCheck:
                     f"offset {abort.first_offset}, which was aborted at {abort.offset}"
                 )
             elif entry.first_offset > abort.first_offset or (
-                is_dense and facts.is_dense and entry.first_offset != abort.first_offset
+                is_dense
+                and facts.is_dense
+                and abort.is_exact
+                and entry.first_offset != abort.first_offset
             ):
                 sentence = (
                     f"says that the transaction aborted at {abort.offset} began at "

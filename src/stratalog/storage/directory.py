@@ -39,7 +39,6 @@ from stratalog.storage.layout import (
     parse_replica_directory,
 )
 from stratalog.storage.log import Log
-from stratalog.storage.ours import OwnFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,17 +170,12 @@ class LogDirectory:
             return {}
 
     def log_start_offsets(self) -> dict[TopicPartition, int]:
-        """What the checkpoint says, and the partitions' own copies where those say more: records
-        that were deleted must not come back because a file was lost or garbled."""
+        """This one is no hint: without it deleted records would come back. Each partition keeps
+        a copy of its own entry, which opening it takes into account."""
         try:
-            offsets = read_offsets(self.files, self._file(LOG_START_CHECKPOINT))
+            return read_offsets(self.files, self._file(LOG_START_CHECKPOINT))
         except CorruptFileError:
-            offsets = {}
-        for path, name in self.replicas():
-            copy = OwnFiles(self.files, path).log_start()
-            if not name.state and copy > offsets.get(name.topic_partition, 0):
-                offsets[name.topic_partition] = copy
-        return offsets
+            return {}
 
     def high_watermarks(self) -> dict[TopicPartition, int]:
         try:

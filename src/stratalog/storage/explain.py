@@ -71,6 +71,11 @@ class Search:
             for segment in replica.segments
         ]
 
+    def owner(self, offset: int) -> Segment | None:
+        """The segment that owns ``offset``."""
+        owners = [segment for segment in self._segments if segment.base_offset <= offset]
+        return owners[-1] if owners else None
+
     # --- by offset -----------------------------------------------------------------------------
 
     def by_offset(self, offset: int) -> Iterator[Step]:

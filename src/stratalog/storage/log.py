@@ -72,6 +72,8 @@ class LoadedLog:
     log_end_offset: int
     recovery_point: int
     is_damaged: bool
+    own: OwnFiles
+    mirrored_start: int
 
 
 class Log:
@@ -97,12 +99,12 @@ class Log:
         self.is_damaged = loaded.is_damaged
         self.last_flush_ms = context.clock.now_ms()
         self.pending_deletes = PendingDeletes(context.files)
-        self.own = OwnFiles(context.files, directory)
+        self.own = loaded.own
         self.recovery_report: object = None
         self._closed = False
         self._failure: DiskError | None = None
         self._truncations = 0
-        self._mirrored_start = self.own.log_start()
+        self._mirrored_start = loaded.mirrored_start
         self._rules = produce_rules(config)
         self._topic_id = read_topic_id(context.files, self._metadata_path)
 

@@ -18,15 +18,20 @@ from stratalog.storage.rolling import RollCause, RollReason
 
 
 class OwnFiles:
-    def __init__(self, files: FileSystem, directory: str) -> None:
+    def __init__(self, files: FileSystem, directory: str, *, exists: bool | None = None) -> None:
         self._files = files
         self._directory = f"{directory}/{OWN_DIRECTORY}"
+        self._exists = files.exists(self._directory) if exists is None else exists
 
     def _make_directory(self) -> None:
-        if not self._files.exists(self._directory):
-            self._files.make_directory(self._directory)
+        if not self._exists:
+            if not self._files.exists(self._directory):
+                self._files.make_directory(self._directory)
+            self._exists = True
 
     def _read(self, name: str) -> str:
+        if not self._exists:
+            return ""
         path = f"{self._directory}/{name}"
         if not self._files.exists(path):
             return ""
@@ -103,4 +108,5 @@ class OwnFiles:
             return 0
 
     def forget_damage(self) -> None:
-        self._files.unlink(f"{self._directory}/damage", missing_ok=True)
+        if self._exists:
+            self._files.unlink(f"{self._directory}/damage", missing_ok=True)

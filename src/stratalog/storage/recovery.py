@@ -28,6 +28,7 @@ from stratalog.storage.layout import (
     LOG_START_CHECKPOINT,
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
+    OWN_DIRECTORY,
     SEGMENT_SUFFIXES,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
@@ -78,14 +79,15 @@ class _Loading:
         self.config = config
         self.context = context
         self.files: FileSystem = context.files
-        self.own = OwnFiles(context.files, directory)
+        self.entries = sweep(context.files, directory)
+        names = {entry.name for entry in self.entries}
+        self.own = OwnFiles(context.files, directory, exists=OWN_DIRECTORY in names)
         self.report = RecoveryReport()
         self.now_ms = context.clock.now_ms()
-        self.epochs = self._load_epochs()
+        self.epochs = self._load_epochs(LEADER_EPOCH_CHECKPOINT in names)
         self.scanner = SegmentScanner(config, self.epochs, self.report, progress)
 
     def run(self, *, clean: bool, recovery_point: int, log_start_offset: int) -> LoadedLog:
-        sweep(self.files, self.directory)
         damaged_at = self.own.damaged_recovery_point()
         if damaged_at is not None:
             clean, recovery_point = False, min(recovery_point, damaged_at)
@@ -100,7 +102,11 @@ class _Loading:
             self._recover(segments, recovery_point)
         if not len(segments):
             segments.add(self._create(log_start_offset))
-        log_end_offset = self._log_end_offset(segments)
+        last = segments.active.last_header()
+        log_end_offset = self._log_end_offset(segments.active, last)
+        mirrored_start = self.own.log_start()
+        if log_start_offset < mirrored_start <= log_end_offset:
+            log_start_offset = mirrored_start
         if log_end_offset < log_start_offset:
             raise CorruptFileError(
                 f"{os.path.dirname(self.directory)}/{LOG_START_CHECKPOINT}",
@@ -108,7 +114,7 @@ class _Loading:
                 f"it ends at {log_end_offset}; nothing was deleted",
             )
         start_offset = max(log_start_offset, segments.first.base_offset)
-        if not self._epochs_agree(segments, start_offset):
+        if not self._epochs_agree(segments, last, start_offset):
             self.epochs.replace(_epochs_of(segments))
             self.report.rebuilt.append(f"{self.directory}/{LEADER_EPOCH_CHECKPOINT}")
         self.epochs.truncate_from_end(log_end_offset)
@@ -126,6 +132,8 @@ class _Loading:
             log_end_offset,
             max(start_offset, log_end_offset if clean else min(recovery_point, log_end_offset)),
             is_damaged=bool(self.report.damage),
+            own=self.own,
+            mirrored_start=mirrored_start,
         )
 
     def _check_tail(self, segments: Segments) -> None:
@@ -158,7 +166,7 @@ class _Loading:
 
     def _open_segments(self) -> Segments:
         sizes: dict[int, dict[str, tuple[int, int]]] = {}
-        for entry in self.files.list(self.directory):
+        for entry in self.entries:
             known = parse_segment_file(entry.name)
             if known is not None and not known.state and known.kind in SEGMENT_SUFFIXES:
                 found = sizes.setdefault(known.offset, {})
@@ -255,15 +263,14 @@ class _Loading:
 
     # --- what belongs to the whole log --------------------------------------------------------
 
-    def _log_end_offset(self, segments: Segments) -> int:
-        active = segments.active
+    def _log_end_offset(self, active: Segment, last: BatchHeader | None) -> int:
         if active.damage and active.damage.ranges[-1].end_position >= active.size_bytes:
             return active.damage.ranges[-1].end_offset
-        return active.next_offset()
+        return active.base_offset if last is None else last.next_offset
 
-    def _load_epochs(self) -> LeaderEpochs:
+    def _load_epochs(self, exists: bool) -> LeaderEpochs:
         path = f"{self.directory}/{LEADER_EPOCH_CHECKPOINT}"
-        if not self.files.exists(path):
+        if not exists:
             self.files.open(path, create=True).close()
         try:
             return LeaderEpochs.load(self.files, path)
@@ -271,10 +278,16 @@ class _Loading:
             self.report.rebuilt.append(path)
             return LeaderEpochs(self.files, path, [])
 
-    def _epochs_agree(self, segments: Segments, log_start_offset: int) -> bool:
-        """Whether the first and the last batch have the epochs that the file gives them: it is
-        a hint, the batches are the truth."""
-        for batch in (_batch_at(segments, log_start_offset), segments.active.last_header()):
+    def _epochs_agree(
+        self, segments: Segments, last: BatchHeader | None, log_start_offset: int
+    ) -> bool:
+        """Whether the batches have the epochs that the file gives them: it is a hint, they are
+        the truth. The last batch is asked, and the first if the file does not reach back to it."""
+        batches = [last]
+        entries = self.epochs.entries
+        if not entries or entries[0].start_offset > log_start_offset:
+            batches.append(_batch_at(segments, log_start_offset))
+        for batch in batches:
             if batch is None or batch.magic < 2 or batch.partition_leader_epoch < 0:
                 continue
             offset = max(batch.base_offset, log_start_offset)
@@ -285,7 +298,7 @@ class _Loading:
     def _load_producers(
         self, segments: Segments, log_start_offset: int, log_end_offset: int
     ) -> tuple[Snapshots, ProducerStates]:
-        snapshots = Snapshots.load(self.files, self.directory)
+        snapshots = Snapshots.load(self.files, self.directory, self.entries)
         snapshots.remove_strays(segments.base_offsets)
         producers = ProducerStates(expiration_ms=self.context.producer_expiration_ms)
         # Behind the first segment that was read again, a snapshot may tell of batches that were

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from crc32c import crc32c
 
 from stratalog.errors import CorruptFileError
-from stratalog.storage.files import FileSystem, read_file
+from stratalog.storage.files import Entry, FileSystem, read_file
 from stratalog.storage.layout import SNAPSHOT_SUFFIX, parse_segment_file, segment_file
 from stratalog.storage.producers import ProducerBatch, ProducerState
 
@@ -97,8 +97,12 @@ class Snapshots:
         self._unsynced: set[int] = set()
 
     @classmethod
-    def load(cls, files: FileSystem, directory: str) -> "Snapshots":
-        names = (parse_segment_file(entry.name) for entry in files.list(directory))
+    def load(
+        cls, files: FileSystem, directory: str, entries: Iterable[Entry] | None = None
+    ) -> "Snapshots":
+        """Those in ``directory``, of which the caller may have a listing already."""
+        listed = files.list(directory) if entries is None else entries
+        names = (parse_segment_file(e.name) for e in listed if e.name.endswith(SNAPSHOT_SUFFIX))
         offsets = [n.offset for n in names if n and n.kind == SNAPSHOT_SUFFIX and not n.state]
         return cls(files, directory, offsets)
 

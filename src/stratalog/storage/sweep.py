@@ -6,7 +6,7 @@ true afterwards: the old segments are all there, or the new ones are.
 """
 
 from stratalog.records import read_headers
-from stratalog.storage.files import FileSystem
+from stratalog.storage.files import Entry, FileSystem
 from stratalog.storage.layout import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
@@ -19,18 +19,22 @@ from stratalog.storage.layout import (
 _WALK_BYTES = 1 << 20
 
 
-def sweep(files: FileSystem, directory: str) -> None:
-    """Finish or undo what was going on, in Kafka's order."""
-    names = _names(files, directory)
-    for name, parsed in names.items():
-        if parsed.state == DELETED_SUFFIX:
+def sweep(files: FileSystem, directory: str) -> list[Entry]:
+    """Finish or undo what was going on, in Kafka's order; returns what is there afterwards."""
+    entries = files.list(directory)
+    names = _names(entries)
+    if not any(known.state for known in names.values()):
+        return entries
+    for name, known in names.items():
+        if known.state == DELETED_SUFFIX:
             files.unlink(f"{directory}/{name}")
     _undo_unfinished(files, directory, names)
     _finish_swaps(files, directory)
+    return files.list(directory)
 
 
-def _names(files: FileSystem, directory: str) -> dict[str, SegmentFileName]:
-    parsed = {entry.name: parse_segment_file(entry.name) for entry in files.list(directory)}
+def _names(entries: list[Entry]) -> dict[str, SegmentFileName]:
+    parsed = {entry.name: parse_segment_file(entry.name) for entry in entries}
     return {name: known for name, known in parsed.items() if known is not None}
 
 
@@ -49,7 +53,7 @@ def _undo_unfinished(files: FileSystem, directory: str, names: dict[str, Segment
 
 
 def _finish_swaps(files: FileSystem, directory: str) -> None:
-    names = _names(files, directory)
+    names = _names(files.list(directory))
     swaps = {name: known for name, known in names.items() if known.state == SWAP_SUFFIX}
     logs = {name: known.offset for name, known in swaps.items() if known.kind == LOG_SUFFIX}
     if logs:

@@ -1,0 +1,1 @@
+"""What the storage engine can do, measured beside what it is compared with, in one run."""

@@ -1,0 +1,41 @@
+"""``python -m benchmarks [NAME…] [--dir DIR]``: figures and their bars; exit 1 if one is missed."""
+
+import argparse
+import importlib
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.result import Result
+
+NAMES = ("append", "recovery", "decode", "lookup", "opening", "memory")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(NAMES)}")
+    parser.add_argument("--dir", help="where to write (about 10 GB); default: the temporary folder")
+    arguments = parser.parse_args()
+    unknown = set(arguments.names) - set(NAMES)
+    if unknown:
+        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")
+    results: list[Result] = []
+    for name in arguments.names or NAMES:
+        root = Path(tempfile.mkdtemp(prefix="stratalog-bench-", dir=arguments.dir))
+        try:
+            results.extend(importlib.import_module(f"benchmarks.{name}").run(root))
+        finally:
+            shutil.rmtree(root)
+    table = Table("what", "measured", "bar", "", "")
+    for result in results:
+        table.add_row(*result.row())
+    Console().print(table)
+    return 0 if all(result.is_met for result in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""``stratalog log repair``: put a damaged log right, after a person has decided what to give up."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stratalog.cli.output import OutputFormat, OutputOption, UsageError, write_json, write_line
+
+if TYPE_CHECKING:
+    from stratalog.storage.repair import RepairPlan
+
+
+def repair(
+    directory: Annotated[str, typer.Argument(metavar="DIRECTORY", help="A topic-partition.")],
+    reindex: Annotated[
+        bool, typer.Option("--reindex", help="Build all indexes again from the log.")
+    ] = False,
+    truncate_at: Annotated[
+        int | None,
+        typer.Option("--truncate-at", metavar="OFFSET", help="Give up this offset and all later."),
+    ] = None,
+    drop_batch: Annotated[
+        int | None,
+        typer.Option("--drop-batch", metavar="OFFSET", help="Give up the batch that holds it."),
+    ] = None,
+    index_interval_bytes: Annotated[
+        int, typer.Option("--index-interval-bytes", help="Of indexes that are built again.")
+    ] = 4096,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be done.")
+    ] = False,
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
+    """Cut what an interrupted write left, rebuild what is wrong, give up what you name.
+
+    Bytes that are cut are kept in the partition's .stratalog/cut directory.
+    """
+    from stratalog.config import TopicConfig
+    from stratalog.storage.files import OsFileSystem
+    from stratalog.storage.inspection import one_replica
+    from stratalog.storage.repair import RepairRequest
+    from stratalog.storage.repairing import Repair
+
+    for name, offset in (("--truncate-at", truncate_at), ("--drop-batch", drop_batch)):
+        if offset is not None and offset < 0:
+            raise UsageError(f"{name} {offset} is negative; offsets begin at 0.")
+    if truncate_at is not None and drop_batch is not None:
+        raise UsageError("Give --truncate-at or --drop-batch, one after the other.")
+    files = OsFileSystem()
+    replica = one_replica(files, directory)
+    config = TopicConfig(index_interval_bytes=index_interval_bytes)
+    repairing = Repair(files, replica.directory, config=config)
+    request = RepairRequest(reindex, truncate_at, drop_batch)
+    told = _Told(output)
+    if dry_run:
+        plan = repairing.plan(request)
+        for action in plan.actions:
+            told.action(f"would {action}")
+        left = []
+    else:
+        with repairing.owned():
+            plan = repairing.plan(request)
+            repairing.run(plan, lambda action: told.action(str(action)))
+            left = [str(finding) for finding in repairing.look().findings] if plan.actions else []
+    told.finish(plan, left)
+    if plan.decisions or left:
+        raise typer.Exit(1)
+
+
+class _Told:
+    """What was done is told when it is done; JSON waits for the whole."""
+
+    def __init__(self, output: OutputFormat) -> None:
+        self._is_text = output is OutputFormat.TABLE
+        self._actions: list[str] = []
+
+    def action(self, sentence: str) -> None:
+        self._actions.append(sentence)
+        if self._is_text:
+            write_line(sentence)
+
+    def finish(self, plan: "RepairPlan", left: list[str]) -> None:
+        if not self._is_text:
+            write_json(
+                {
+                    "directory": plan.directory,
+                    "actions": self._actions,
+                    "decisions": plan.decisions,
+                    "still_wrong": left,
+                }
+            )
+            return
+        for decision in plan.decisions:
+            write_line(f"for you to decide: {decision}")
+        for sentence in left:
+            write_line(f"still wrong: {sentence}")
+        if not plan.actions and not plan.decisions:
+            write_line("nothing to repair")
