@@ -19,8 +19,10 @@ from log_harness import (
 )
 
 from stratalog.records import AppendOrigin, build_end_transaction_marker, read_headers
+from stratalog.records._kernels import seal_batch
 from stratalog.storage.check import CheckRun, check
 from stratalog.storage.checkpoint import EpochEntry, write_epochs, write_offsets
+from stratalog.storage.files import File
 from stratalog.storage.findings import Finding, Kind, Severity
 from stratalog.storage.layout import (
     HIGH_WATERMARK_CHECKPOINT,
@@ -30,6 +32,10 @@ from stratalog.storage.layout import (
     segment_file,
 )
 from stratalog.storage.log import Log
+from stratalog.storage.producers import ProducerBatch
+from stratalog.storage.readonly import ReadOnlyFileSystem
+from stratalog.storage.snapshots import decode_snapshot, encode_snapshot
+from stratalog.storage.transactions import AbortedTransaction
 from stratalog.testing import SimulatedFileSystem
 
 SMALL_SEGMENTS: dict[str, Any] = {"internal_segment_bytes": 400, "index_interval_bytes": 80}
@@ -193,9 +199,9 @@ def test_segments_that_vanish_meanwhile_are_passed_over() -> None:
                 files.rename(first.path, first.path + ".deleted")
             return self.task()
 
-    report = CheckRun(files, is_live=True, submit=Later).check(log.directory)
+    report = CheckRun(files, is_live=False, submit=Later).check(log.directory)
 
-    assert len(waiting) >= len(log.segments)
+    assert len(waiting) == len(log.segments)
     assert report.findings == []
 
 
@@ -357,7 +363,7 @@ def test_a_snapshot_that_is_sound_but_tells_of_another_time_is_found() -> None:
 
 def test_a_snapshot_beyond_the_log_end_is_found() -> None:
     log = written_log()
-    content = disk_of(log).contents(f"{log.directory}/{files_of(log, '.snapshot')[0]}")
+    content = disk_of(log).contents(f"{log.directory}/{files_of(log, '.snapshot')[-1]}")
     file = disk_of(log).open(segment_file(log.directory, 10_000, ".snapshot"), create=True)
     file.write_at(0, [content])
     file.close()
@@ -427,6 +433,118 @@ def overwrite_metadata(files: SimulatedFileSystem, path: str) -> None:
     file.close()
 
 
+def test_an_entry_of_an_abort_that_never_was_is_found() -> None:
+    log = written_log()
+    name = next(n for n in files_of(log, ".txnindex"))
+    extra = AbortedTransaction(2, 24, 25, 24).encode()
+    overwrite(log, name, lambda data: data.extend(extra))
+
+    (found,) = check(log.directory, disk_of(log))
+
+    assert "no such marker" in found.sentence
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+def test_an_entry_that_comes_twice_is_found(suffix: str) -> None:
+    log = written_log()
+    name = files_of(log, suffix)[0]
+    entry_bytes = 8 if suffix == ".index" else 12
+    overwrite(log, name, lambda data: data.extend(data[-entry_bytes:]))
+
+    (found,) = check(log.directory, disk_of(log))
+
+    assert found.path.endswith(name)
+
+
+def test_an_abort_that_is_written_meanwhile_is_no_trouble() -> None:
+    log = written_log(clean=False)
+    active = log.segments.active.path
+
+    class Meanwhile(ReadOnlyFileSystem):
+        def open(self, path: str, *, create: bool = False, writable: bool = True) -> File:
+            if path == active and log.producers.get(3).transaction_first_offset is not None:
+                end_transaction(log, 3, commit=False)
+            return super().open(path)
+
+    report = CheckRun(Meanwhile(disk_of(log)), is_live=False).check(log.directory)
+
+    assert log.segments.active.path == active, "the marker is in the segment that was looked at"
+    assert report.findings == []
+
+
+def test_bytes_inside_a_batch_are_no_batches_though_they_look_like_it() -> None:
+    log = new_log()
+    log.append_as_leader(batch())
+    inner = batch(base_offset=5, leader_epoch=0)
+    broken = seal_batch(
+        b"\xff" + inner,
+        base_offset=1,
+        last_offset_delta=0,
+        record_count=1,
+        attributes=0,
+        base_timestamp_ms=START_MS,
+        max_timestamp_ms=START_MS,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        partition_leader_epoch=0,
+    )
+    log.close()
+    after = batch(base_offset=9, leader_epoch=0)
+    overwrite(log, files_of(log, ".log")[0], lambda data: data.extend(bytes(broken) + after))
+
+    (found,) = (f for f in check(log.directory, disk_of(log)) if f.kind is Kind.BATCH)
+
+    assert "with offset 9" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        (lambda state: setattr(state, "epoch", 4), "epoch 4"),
+        (lambda state: setattr(state, "transaction_first_offset", 3), "open since 3"),
+        (lambda state: state.batches.append(ProducerBatch(9, 900, 0, 0)), "not below its own"),
+        (lambda state: state.batches.append(ProducerBatch(9, 9, 0, 0)), "last sequence 9"),
+    ],
+)
+def test_a_snapshot_is_held_against_the_batches(change: Callable[[Any], None], word: str) -> None:
+    log = written_log()
+    name = files_of(log, ".snapshot")[-1]
+    path = f"{log.directory}/{name}"
+    states = decode_snapshot(path, disk_of(log).contents(path))
+    change(next(state for state in states if state.producer_id == 1))
+    overwrite(log, name, lambda data: data.__setitem__(slice(None), encode_snapshot(states)))
+
+    (found,) = check(log.directory, disk_of(log))
+
+    assert found.kind is Kind.SNAPSHOT
+    assert word in found.sentence
+
+
+def test_a_marker_of_a_new_epoch_makes_the_old_batches_forgotten() -> None:
+    log = new_log()
+    append_transactional(log, 2, 0)
+    end_transaction(log, 2, commit=True, epoch=1)
+    log.roll()
+
+    assert check(log) == []
+
+
+def test_trouble_counts_only_if_every_look_sees_it() -> None:
+    log = written_log(clean=False)
+    files = disk_of(log)
+    path = segment_file(log.directory, 0, ".log")
+    files.flip(path, 70, 1)
+
+    def change() -> None:
+        files.flip(path, 70, 1)
+        files.flip(path, 300, 1)
+
+    report = CheckRun(files, is_live=True, wait=change).check(log.directory)
+
+    assert report.findings == []
+
+
 # --- memory against disk -----------------------------------------------------------------------
 
 
@@ -441,6 +559,29 @@ def test_an_open_log_that_believes_something_else_than_its_files_is_found() -> N
     assert check(log) == []
     log.segments.first.size_bytes += 10
     assert Kind.MEMORY in kinds(check(log))
+
+
+def test_an_open_log_that_ends_before_its_batches_is_found() -> None:
+    log = new_log()
+    log.append_as_leader(batch(3))
+    log.log_end_offset = 2
+
+    assert "batches go on to 3" in check(log)[0].sentence
+
+
+def test_a_segment_that_an_open_log_does_not_know_is_found() -> None:
+    log = new_log()
+    disk_of(log).open(segment_file(log.directory, 900, ".log"), create=True).close()
+
+    assert "900" in check(log)[0].sentence
+
+
+def test_marks_of_an_open_log_that_are_out_of_order_are_found() -> None:
+    log = new_log()
+    log.append_as_leader(batch(3))
+    log.high_watermark = 4
+
+    assert "above the log end offset 3" in check(log)[0].sentence
 
 
 def test_producers_in_memory_are_held_against_the_batches() -> None:

@@ -63,6 +63,18 @@ def test_no_log_of_a_failed_directory_takes_appends_any_more() -> None:
             log.append_as_leader(produced("x"))
 
 
+def test_nothing_of_a_failed_directory_is_flushed_any_more() -> None:
+    files, logs, first, _ = two_disks(topic=ONE_SEGMENT)
+    neighbour = fill(logs.create(OTHER, directory="/a"))
+    files.fail(below("/a/orders-0", "write"), errno.EIO)
+    with pytest.raises(DiskError):
+        first.append_as_leader(produced("x"))
+    start = len(files.trace)
+    logs.flush_appended()
+    assert files.trace[start:] == []
+    assert neighbour.recovery_point == 0
+
+
 def test_a_failed_fsync_is_not_tried_again_and_moves_nothing() -> None:
     files, logs, first, _ = two_disks(topic=ONE_SEGMENT)
     fill(first)

@@ -126,6 +126,35 @@ def test_truncation_sets_later_segments_aside_from_the_last_to_the_first() -> No
     assert [(cut.base_offset, cut.start) for cut in cuts] == [(0, 83)] or len(cuts) == 1
 
 
+def test_snapshots_of_what_changes_go() -> None:
+    files = damaged_disk()
+    repairing = Repair(files, DIRECTORY)
+
+    plan = repairing.plan(RepairRequest(truncate_at=12))
+
+    gone = {action.path for action in plan.actions if isinstance(action, RemoveHint)}
+    last = repairing.replica.snapshots[-1]
+    assert f"{DIRECTORY}/{last:020d}.snapshot" in gone
+    assert f"{DIRECTORY}/{repairing.replica.snapshots[0]:020d}.snapshot" not in gone
+
+
+def test_two_cuts_of_one_file_leave_what_lies_between() -> None:
+    files = damaged_disk(BATCHES - 3)
+    name = log_files(files)[-1]
+    path = f"{DIRECTORY}/{name}"
+    whole = places(files)
+    file = files.open(path)
+    file.write_at(file.size_bytes(), [b"torn" * 10])
+    file.close()
+
+    repair(files, drop_batch=2 * (BATCHES - 3))
+
+    assert [place[3] for place in places(files)] == [
+        place[3] for number, place in enumerate(whole) if number != BATCHES - 3
+    ]
+    assert check(DIRECTORY, files) == []
+
+
 def test_a_plan_says_why_with_numbers() -> None:
     plan = Repair(damaged_disk(3), DIRECTORY).plan(RepairRequest(drop_batch=6))
 
@@ -167,7 +196,7 @@ def test_dropping_what_is_damaged_leaves_everything_else(damaged: set[int], clea
 def test_truncating_leaves_what_lies_before(offset: int, damaged: set[int]) -> None:
     files = damaged_disk(*damaged)
     before = places(files)
-    if 2 * BATCHES - 1 == offset and BATCHES - 1 in damaged:
+    if offset == 2 * BATCHES - 1 and BATCHES - 1 in damaged:
         offset -= 1  # nothing tells that the damaged bytes at the end held two records
     damaged_before = {number for number in damaged if 2 * number < offset - offset % 2}
 

@@ -162,6 +162,7 @@ def test_cutting_keeps_the_batches_that_end_below_the_offset(
     assert segment.file().read_at(0, 10**6) == b"".join(kept)
     assert segment.size_bytes == len(b"".join(kept))
     assert segment.offset_index.content() == fresh.offset_index.content()
+    assert segment.time_index.content() == fresh.time_index.content()
     assert segment.max_timestamp() == fresh.max_timestamp()
     assert segment.first_timestamp_ms() == fresh.first_timestamp_ms()
     assert segment.next_offset() == fresh.next_offset()

@@ -212,9 +212,13 @@ class StoredRecord(NamedTuple):
 
 
 def decode_records(
-    buffer: Buffer, *, check_crc: bool = True, limit_bytes: int = BINARY_LIMIT_BYTES
+    buffer: Buffer,
+    *,
+    check_crc: bool = True,
+    limit_bytes: int = BINARY_LIMIT_BYTES,
+    include_control: bool = True,
 ) -> list[StoredRecord]:
-    """All records of ``buffer``, control records too, as Python objects.
+    """All records of ``buffer``, control records too if asked for, as Python objects.
 
     For dumps and tests of a few records; a data path decodes columns.
     """
@@ -223,7 +227,7 @@ def decode_records(
         check_crc=check_crc,
         limit_bytes=limit_bytes,
         start_offset=-OFFSET_END,
-        include_control=True,
+        include_control=include_control,
     )
     rows: Iterator[Any] = zip(*(column.to_pylist() for column in batch.columns), strict=True)
     return [

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from stratalog.errors import OffsetOutOfRangeError
-from stratalog.records import BatchHeader
+from stratalog.records import BatchHeader, read_headers
 from stratalog.storage.segment import FileSlice, Segment
 from stratalog.storage.transactions import AbortedTransaction
 
@@ -38,6 +38,25 @@ class FetchedData:
     @property
     def size_bytes(self) -> int:
         return 0 if self.records is None else self.records.size_bytes
+
+    def whole_batches(self) -> "WholeBatches":
+        """Read the slice and drop the batch that it ends in the middle of."""
+        if self.records is None:
+            return WholeBatches(b"", self.start_offset)
+        content = self.records.read()
+        headers = read_headers(content, self.records.position)
+        if not headers:
+            return WholeBatches(b"", self.start_offset)
+        size_bytes = headers[-1].position + headers[-1].size_bytes - self.records.position
+        return WholeBatches(content[:size_bytes], headers[-1].next_offset)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeBatches:
+    """Bytes that end with a batch; reading goes on at ``next_offset``. Their CRCs are right."""
+
+    content: bytes
+    next_offset: int
 
 
 def upper_bound(log: "Log", isolation: Isolation) -> int:

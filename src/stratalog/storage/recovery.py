@@ -16,7 +16,12 @@ import os
 from collections.abc import Sequence
 
 from stratalog.config import TopicConfig
-from stratalog.errors import CorruptFileError, CorruptIndexError, CorruptSegmentError
+from stratalog.errors import (
+    CorruptFileError,
+    CorruptIndexError,
+    CorruptSegmentError,
+    SegmentOffsetOverflowError,
+)
 from stratalog.records import BatchHeader, SegmentScan, check_crc
 from stratalog.storage.checkpoint import EpochEntry
 from stratalog.storage.context import LogContext
@@ -43,6 +48,7 @@ from stratalog.storage.scanning import Progress, RecoveryReport, SegmentScanner,
 from stratalog.storage.segment import Segment, SegmentSizes
 from stratalog.storage.segments import Segments
 from stratalog.storage.snapshots import Snapshots
+from stratalog.storage.splitting import split_segment
 from stratalog.storage.sweep import sweep
 from stratalog.storage.transactions import AbortedTransaction
 
@@ -91,15 +97,8 @@ class _Loading:
         damaged_at = self.own.damaged_recovery_point()
         if damaged_at is not None:
             clean, recovery_point = False, min(recovery_point, damaged_at)
-        segments = self._open_segments()
         self.scanner.flushed_end_offset = recovery_point
-        if clean:
-            self._rebuild_missing_indexes(segments, list(segments))
-            self._check_tail(segments)
-        elif len(segments):
-            unread = [s for s in segments if s not in segments.from_floor(recovery_point)]
-            self._rebuild_missing_indexes(segments, unread)
-            self._recover(segments, recovery_point)
+        segments = self._settle_segments(clean, recovery_point)
         if not len(segments):
             segments.add(self._create(log_start_offset))
         last = segments.active.last_header()
@@ -135,6 +134,35 @@ class _Loading:
             own=self.own,
             mirrored_start=mirrored_start,
         )
+
+    def _settle_segments(self, clean: bool, recovery_point: int) -> Segments:
+        """Open the segments and make them fit for use; begin again if one had to be split."""
+        while True:
+            segments = self._open_segments()
+            try:
+                if clean:
+                    self._rebuild_missing_indexes(segments, list(segments))
+                    self._check_tail(segments)
+                elif len(segments):
+                    unread = [s for s in segments if s not in segments.from_floor(recovery_point)]
+                    self._rebuild_missing_indexes(segments, unread)
+                    self._recover(segments, recovery_point)
+            except SegmentOffsetOverflowError as overflow:
+                # Merging segments far apart is how old cleaners came to write one. Where nothing
+                # is compacted it can only be a damaged offset, which nobody may act upon.
+                if not self.config.compact:
+                    raise
+                self._split(segments.at(overflow.base_offset))
+            else:
+                return segments
+
+    def _split(self, segment: Segment) -> None:
+        bases = split_segment(self.files, self.directory, segment)
+        assert len(bases) > 1, f"{segment} was split into nothing smaller"
+        self.report.split[segment.base_offset] = bases
+        self.entries = sweep(self.files, self.directory)
+        self.scanner.scanned.clear()
+        self.report.damage.clear()
 
     def _check_tail(self, segments: Segments) -> None:
         """A clean start trusts what was flushed, but finds the log end from the last batch, and

@@ -66,7 +66,8 @@ def _batches_between(segment: Segment, start_offset: int, end_offset: int) -> It
     for batch in segment.headers(0 if first is None else first.position):
         if batch.last_offset >= end_offset:
             return
-        if batch.producer_id >= 0 and batch.base_offset >= start_offset:
+        # A log may start inside a batch; the whole of it counts.
+        if batch.producer_id >= 0 and batch.last_offset >= start_offset:
             yield batch
 
 

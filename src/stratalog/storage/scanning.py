@@ -37,6 +37,7 @@ class RecoveryReport:
     scanned_bytes: int = 0
     truncated_bytes: int = 0
     rebuilt: list[str] = field(default_factory=list)
+    split: dict[int, list[int]] = field(default_factory=dict)
     damage: dict[int, list[Damage]] = field(default_factory=dict)
 
 

@@ -49,6 +49,10 @@ class Segments:
         del self._ordered[slot]
         del self._bases[slot]
 
+    def at(self, base_offset: int) -> Segment:
+        """The segment with exactly that base offset."""
+        return self._ordered[self._bases.index(base_offset)]
+
     def floor(self, offset: int) -> Segment | None:
         """The segment that owns ``offset``: the last whose base is not above it."""
         slot = bisect_right(self._bases, offset) - 1
