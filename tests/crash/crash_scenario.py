@@ -17,8 +17,9 @@ from stratalog.records import (
     build_end_transaction_marker,
     read_headers,
 )
+from stratalog.storage.check import Finding, check
 from stratalog.storage.context import DirectoryState, LogContext
-from stratalog.storage.check import check
+from stratalog.storage.findings import Severity
 from stratalog.storage.handles import HandleCache
 from stratalog.storage.log import Log
 from stratalog.storage.reading import Isolation
@@ -399,10 +400,10 @@ def check_refused(log: Log) -> None:
 def check_goes_on(log: Log, files: SimulatedFileSystem) -> None:
     """Appends continue at the log end, and a clean restart changes nothing."""
     before = readable_batches(log)
-    assert check(log) == []
+    check_clean(check(log))
     end_offset = log.log_end_offset
     batch = build_batch([Record(b"k", b"after the crash", (), START_MS)])
-    info = log.append_as_leader(batch, leader_epoch=9)
+    info = log.append_as_leader(batch, leader_epoch=99)
     assert info.first_offset == end_offset
     log.close()
     again = open_log(
@@ -417,5 +418,11 @@ def check_goes_on(log: Log, files: SimulatedFileSystem) -> None:
     after = readable_batches(again)
     assert after[:-1] == before
     assert read_headers(after[-1])[0].base_offset == end_offset
-    assert check(again) == []
+    check_clean(check(again))
     again.abandon()
+
+
+def check_clean(findings: list[Finding]) -> None:
+    """No errors. Warnings are hints that a crash left behind; they cost time and no answer."""
+    errors = [str(each) for each in findings if each.severity is Severity.ERROR]
+    assert not errors

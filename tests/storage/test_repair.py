@@ -152,6 +152,7 @@ def test_two_cuts_of_one_file_leave_what_lies_between() -> None:
     assert [place[3] for place in places(files)] == [
         place[3] for number, place in enumerate(whole) if number != BATCHES - 3
     ]
+    assert sorted(asides(files).values()) == sorted([b"torn" * 10, whole[BATCHES - 3][3]])
     assert check(DIRECTORY, files) == []
 
 

@@ -29,6 +29,7 @@ from stratalog.errors import (
     UnexpectedAppendOffsetError,
 )
 from stratalog.records import AppendOrigin, BatchHeader, validate_produced
+from stratalog.storage import truncation
 from stratalog.storage.appending import (
     Append,
     LogAppendInfo,
@@ -53,7 +54,6 @@ from stratalog.storage.layout import (
 from stratalog.storage.ours import OwnFiles
 from stratalog.storage.producers import ProducerStates
 from stratalog.storage.reading import FetchedData, Isolation, read_log
-from stratalog.storage.replay import rebuild_producers
 from stratalog.storage.rolling import RollCause, RollReason, plan_roll
 from stratalog.storage.segment import Segment
 from stratalog.storage.segments import Segments
@@ -325,7 +325,15 @@ class Log:
             # What follows in the new segment must not outlive the end of the old one.
             self.flush()
             old.become_inactive()
-        segment = Segment.create(
+        segment = self.new_segment(base_offset)
+        self.segments.add(segment)
+        self.own.note_roll(base_offset, reason, self.context.clock.now_ms())
+        self.producers.map_end_offset = base_offset
+        self.maybe_snapshot(durable=False)
+        return segment
+
+    def new_segment(self, base_offset: int) -> Segment:
+        return Segment.create(
             self.context.files,
             self.directory,
             base_offset,
@@ -333,13 +341,9 @@ class Log:
             self.context.handles,
             now_ms=self.context.clock.now_ms(),
         )
-        self.segments.add(segment)
-        self.own.note_roll(base_offset, reason, self.context.clock.now_ms())
-        self.producers.map_end_offset = base_offset
-        self._maybe_snapshot(durable=False)
-        return segment
 
-    def _maybe_snapshot(self, *, durable: bool) -> None:
+    def maybe_snapshot(self, *, durable: bool) -> None:
+        """Write the producers' state, if anything has been appended since it was last written."""
         end = self.producers.map_end_offset
         if end > self.producers.last_snapshot_offset:
             self.snapshots.write(end, self.producers, durable=durable)
@@ -391,7 +395,7 @@ class Log:
             raise OffsetOutOfRangeError(offset, self.log_start_offset, self.high_watermark)
         if offset <= self.log_start_offset:
             return False
-        self._set_log_start_offset(offset)
+        self.start_at(offset)
         return True
 
     def delete_records(self, offset: int) -> int:
@@ -402,7 +406,8 @@ class Log:
         self.raise_log_start_offset(target)
         return self.log_start_offset
 
-    def _set_log_start_offset(self, offset: int) -> None:
+    def start_at(self, offset: int) -> None:
+        """What lies below ``offset`` does not count any more."""
         self.log_start_offset = offset
         self.high_watermark = max(self.high_watermark, offset)
         self.recovery_point = max(self.recovery_point, offset)
@@ -497,68 +502,29 @@ class Log:
     def truncate_to(self, offset: int) -> bool:
         """Cut the log so that it ends at ``offset``; whether anything was cut."""
         assert offset >= 0, f"truncation to {offset}"
-        if offset >= self.log_end_offset:
-            self.epochs.truncate_from_end(offset)
-            self.epochs.flush()
-            return False
-        if offset < self.segments.first.base_offset:
-            self.truncate_fully_and_start_at(offset)
-            return True
-        self._end_at(offset)
-        later = self.segments.above(offset)
-        for segment in later:
-            self._drop(segment)
-        if later:
-            # Before anything else changes: a segment that came back after a crash would stand
-            # behind newer batches with the same offsets.
-            self.context.files.sync_directory(self.directory)
-        active = self.segments.active
-        active.truncate_to(offset)
-        active.become_active()
-        self.epochs.truncate_from_end(offset)
-        self.epochs.flush()
-        self._rebuild_producers()
-        return True
+        return truncation.truncate_to(self, offset)
 
     def truncate_fully_and_start_at(
         self, offset: int, *, log_start_offset: int | None = None
     ) -> None:
         """Drop everything; the log goes on, empty, at ``offset``."""
-        self._end_at(min(offset, self.log_start_offset))
-        for segment in self.segments:
-            self._drop(segment)
-        self.context.files.sync_directory(self.directory)
-        self.segments.add(
-            Segment.create(
-                self.context.files,
-                self.directory,
-                offset,
-                self.config,
-                self.context.handles,
-                now_ms=self.context.clock.now_ms(),
-            )
-        )
-        self.log_start_offset = offset if log_start_offset is None else log_start_offset
-        self.log_end_offset = offset
-        self.high_watermark = offset
-        self.recovery_point = offset
-        self.epochs.clear()
-        for known in self.snapshots.offsets:
-            self.snapshots.remove(known)
-        self.producers.clear(offset)
+        start_offset = offset if log_start_offset is None else log_start_offset
+        truncation.truncate_fully_and_start_at(self, offset, log_start_offset=start_offset)
 
-    def _end_at(self, offset: int) -> None:
+    def delete_segments(self, doomed: Sequence[Segment]) -> None:
+        """Remove whole segments from the log's start: files are renamed now, unlinked later."""
+        truncation.delete_segments(self, doomed)
+
+    def end_at(self, offset: int) -> None:
+        """Of truncation: what lies at or above ``offset`` does not count any more."""
         self._lower_recovery_point(offset)
-        self._lower_mirrored_start(offset)
+        if self._mirrored_start > offset:
+            self.own.forget_log_start()
+            self._mirrored_start = 0
         self._truncations += 1
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
         self.high_watermark = min(self.high_watermark, offset)
-
-    def _lower_mirrored_start(self, offset: int) -> None:
-        if self._mirrored_start > offset:
-            self.own.forget_log_start()
-            self._mirrored_start = 0
 
     def _lower_recovery_point(self, offset: int) -> None:
         before = self.recovery_point
@@ -570,37 +536,8 @@ class Log:
                 self.recovery_point = before
                 raise
 
-    def _rebuild_producers(self) -> None:
-        rebuild_producers(
-            self.producers,
-            self.snapshots,
-            self.segments,
-            log_start_offset=self.log_start_offset,
-            log_end_offset=self.log_end_offset,
-            now_ms=self.context.clock.now_ms(),
-        )
-        self._maybe_snapshot(durable=True)
-        self.producers.on_high_watermark(self.high_watermark)
-
-    def delete_segments(self, doomed: Sequence[Segment]) -> None:
-        """Remove whole segments from the log's start: files are renamed now, unlinked later."""
-        if not doomed:
-            return
-        if len(doomed) == len(self.segments):
-            self.roll(RollReason(RollCause.REQUESTED, "every segment is being deleted"))
-        survivors = [s for s in self.segments if s not in doomed]
-        bases = {segment.base_offset for segment in survivors}
-        # An empty active segment has been replaced by one of the same name, and its files are gone.
-        doomed = [segment for segment in doomed if segment.base_offset not in bases]
-        if survivors[0].base_offset > self.log_start_offset:
-            self._set_log_start_offset(survivors[0].base_offset)
-        for segment in doomed:
-            self._drop(segment)
-        # Else the log start could fall back after a crash: its checkpoint holds only what the
-        # first segment's name does not say.
-        self.context.files.sync_directory(self.directory)
-
-    def _drop(self, segment: Segment) -> None:
+    def drop(self, segment: Segment) -> None:
+        """Take a segment out of the log; its files are renamed now and unlinked later."""
         self.segments.remove(segment)
         paths = segment.mark_deleted()
         if self.snapshots.forget(segment.base_offset):
@@ -626,7 +563,7 @@ class Log:
             self.abandon()
             return
         self.flush(include_empty_active=True)
-        self._maybe_snapshot(durable=True)
+        self.maybe_snapshot(durable=True)
         self.epochs.flush()
         self.segments.active.close()
         self.abandon()

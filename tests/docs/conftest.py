@@ -1,0 +1,34 @@
+"""The directory that the commands and snippets of the pages find themselves in."""
+
+import shutil
+import tarfile
+from pathlib import Path
+
+import pytest
+from doc_pages import ROOT
+
+ARCHIVE = ROOT / "tests" / "interop" / "golden" / "kafka.tar.xz"
+
+# Partitions that Apache Kafka wrote, under the names that the pages have for them.
+PARTITIONS = {"orders-0": "clean/rolled-by-time-0", "payments-0": "clean/transactions-rolled-0"}
+
+
+@pytest.fixture(scope="session")
+def kafka_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    unpacked = tmp_path_factory.mktemp("golden")
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(unpacked, filter="data")
+    directory = tmp_path_factory.mktemp("written-by-kafka")
+    for name, place in PARTITIONS.items():
+        shutil.copytree(unpacked / place, directory / name)
+    return directory
+
+
+@pytest.fixture
+def page_directory(
+    kafka_logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """An empty directory but for ``kafka-logs``, which Apache Kafka has written and closed."""
+    shutil.copytree(kafka_logs, tmp_path / "kafka-logs")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
