@@ -9,7 +9,9 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 sanitize = os.environ.get("STRATALOG_SANITIZE") == "1"
-flags = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-omit-frame-pointer"] if sanitize else ["-O3"]
+release = ["-O3"]
+checked = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-omit-frame-pointer"]
+flags = checked if sanitize else release
 links = ["-fsanitize=address,undefined"] if sanitize else []
 
 kernels = Extension(

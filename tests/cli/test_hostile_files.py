@@ -48,12 +48,11 @@ def test_commands_survive_broken_files(broken: tuple[Path, bytes]) -> None:
         replica = Path(name) / source.parent.name
         shutil.copytree(source.parent, replica)
         (replica / source.name).write_bytes(data)
-        files = [str(path) for path in sorted(replica.iterdir())]
-        assert_settled(stratalog("log", "dump", *files))
-        for path in files:
-            assert_settled(stratalog("log", "dump", *DEEP, path))
-            assert_settled(stratalog("log", "dump", "--offsets-decoder", "-o", "json", path))
-        assert_settled(stratalog("log", "dump", "--index-sanity-check", *files))
+        path = str(replica / source.name)
+        assert_settled(stratalog("log", "dump", *map(str, sorted(replica.iterdir()))))
+        assert_settled(stratalog("log", "dump", *DEEP, path))
+        assert_settled(stratalog("log", "dump", "--offsets-decoder", "-o", "json", path))
+        assert_settled(stratalog("log", "dump", "--index-sanity-check", path))
         for command in ("verify", "segments"):
             assert_settled(stratalog("log", command, str(replica)))
         for search in (("--offset", "9"), ("--timestamp", "1700000000010")):

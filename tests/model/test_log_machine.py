@@ -333,6 +333,7 @@ class LogMachine(RuleBasedStateMachine):
         offset = self.log_start_offset + int(span * share)
         opened = self._open_transactions().values()
         offset = min([offset, *opened])  # an open transaction is not cut in two here
+        self.flush()  # so does whoever writes the checkpoint that a restart goes by
         self.log.delete_records(offset)
         kept = self.log.segments.from_floor(offset)
         self.log.delete_segments([s for s in self.log.segments if s not in kept])

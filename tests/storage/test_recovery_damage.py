@@ -198,6 +198,31 @@ def test_a_last_segment_that_cannot_be_walked_is_damage_also_at_a_clean_start() 
     assert log.log_end_offset >= 20, "offsets that were acknowledged are not given out again"
 
 
+@pytest.mark.xfail(strict=True, reason="what replay meets stops the start, or hides the log")
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize(("at", "mask"), [(8, 0xFF), (22, 0x20), (22, 0xFF)])
+def test_damage_that_only_producer_replay_meets_is_named_and_read_around(
+    at: int, mask: int, clean: bool
+) -> None:
+    files = written(clean=clean)
+    files.flip(log_file(0), at, mask)
+    for offset in (8, 16, 20):
+        files.unlink(log_file(offset, ".snapshot"), missing_ok=True)
+    log = opened(files, clean=clean, recovery_point=20 if clean else 4)
+    assert log.is_damaged
+    assert read_error(log, 0).position == 0
+    assert readable(log) == stored(written())[1:]
+
+
+def test_appends_behind_a_batch_that_cannot_be_walked_are_refused_with_its_place() -> None:
+    files = written(clean=True)
+    files.flip(log_file(16), 8, 0xFF)
+    log = opened(files, clean=True, recovery_point=20)
+    with pytest.raises((CorruptSegmentError, LogDamagedError), match=r"16\.log|repair"):
+        log.append_as_leader(produced("more"), leader_epoch=9)
+    log.close()
+
+
 @given(
     st.lists(
         st.tuples(st.sampled_from([0, 8, 16]), st.integers(0, 395), st.integers(1, 255)), max_size=4
@@ -223,6 +248,8 @@ def stored_loosely(files: SimulatedFileSystem) -> list[bytes]:
     """Whatever stands in the files where batches were."""
     found = []
     for base in (0, 8, 16):
+        if not files.exists(log_file(base)):
+            continue  # nothing in it was valid, nor behind the cut in front of it
         data = files.contents(log_file(base))
         found += [data[at : at + BATCH_BYTES] for at in range(0, len(data), BATCH_BYTES)]
     return found

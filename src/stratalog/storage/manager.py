@@ -17,6 +17,7 @@ from stratalog.errors import (
     LogDirectoryError,
     LogExistsError,
     StorageError,
+    StratalogError,
     TopicNameError,
     UnknownLogError,
 )
@@ -201,7 +202,7 @@ class LogManager:
                     replica.directory.logs[replica.topic_partition] = job.result()
                 except DiskError as error:
                     replica.directory.fail(str(error))
-                except StorageError as error:
+                except StratalogError as error:
                     replica.directory.offline_logs[replica.topic_partition] = str(error)
         finally:
             for pool in pools:

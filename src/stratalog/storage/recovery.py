@@ -37,6 +37,7 @@ from stratalog.storage.layout import (
     SEGMENT_SUFFIXES,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
+    base_offset_of,
     parse_segment_file,
     segment_file,
 )
@@ -119,7 +120,7 @@ class _Loading:
         self.epochs.truncate_from_end(log_end_offset)
         self.epochs.truncate_from_start(log_start_offset)
         self.epochs.flush()
-        snapshots, producers = self._load_producers(segments, start_offset, log_end_offset)
+        snapshots, producers = self._find_producers(segments, start_offset, log_end_offset)
         segments.active.become_active()
         self._note_damage(recovery_point)
         return LoadedLog(
@@ -323,6 +324,21 @@ class _Loading:
                 return False
         return True
 
+    def _find_producers(
+        self, segments: Segments, log_start_offset: int, log_end_offset: int
+    ) -> tuple[Snapshots, ProducerStates]:
+        """Producer state, around damage: replaying may be the first to meet it, in a segment that
+        was trusted because it had been flushed. Each such segment is read once to map it."""
+        while True:
+            try:
+                return self._load_producers(segments, log_start_offset, log_end_offset)
+            except CorruptSegmentError as damage:
+                segment = segments.floor(base_offset_of(damage.path))
+                if segment is None or segment in self.scanner.scanned:
+                    raise
+                self._scan_flushed(segments, segment)
+                self.entries = self.files.list(self.directory)
+
     def _load_producers(
         self, segments: Segments, log_start_offset: int, log_end_offset: int
     ) -> tuple[Snapshots, ProducerStates]:
@@ -331,7 +347,7 @@ class _Loading:
         producers = ProducerStates(expiration_ms=self.context.producer_expiration_ms)
         # Behind the first segment that was read again, a snapshot may tell of batches that were
         # never flushed and are gone.
-        trusted = self.scanner.scanned[0].base_offset if self.scanner.scanned else log_end_offset
+        trusted = min((s.base_offset for s in self.scanner.scanned), default=log_end_offset)
         snapshots.remove_outside(log_start_offset, trusted)
         restore_newest(
             producers, snapshots, at_most=trusted, default=log_start_offset, now_ms=self.now_ms

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
+from stratalog.errors import CorruptSegmentError, RecordError
 from stratalog.records import AppendOrigin, BatchHeader
 from stratalog.storage.appending import plan_producer_changes
 from stratalog.storage.producers import CompletedTransaction, ProducerStates
@@ -77,7 +78,14 @@ def _replay_batch(
     batch: BatchHeader,
     on_completed: Callable[[Segment, CompletedTransaction], None] | None,
 ) -> None:
-    plan = plan_producer_changes(producers, (batch,), AppendOrigin.REPLICATION, segment.read_batch)
+    try:
+        plan = plan_producer_changes(
+            producers, (batch,), AppendOrigin.REPLICATION, segment.read_batch
+        )
+    except RecordError as error:
+        raise CorruptSegmentError(
+            segment.path, batch.position, batch.base_offset, str(error)
+        ) from error
     for change in plan.changes.values():
         producers.apply(change)
     _complete(producers, segment, plan.completed, on_completed)

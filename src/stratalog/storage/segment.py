@@ -217,8 +217,11 @@ class Segment:
 
     def become_inactive(self) -> None:
         """What a roll does to the segment it leaves behind."""
-        found = self.max_timestamp()
-        self.time_index.maybe_append(found.timestamp_ms, found.offset, forced=True)
+        # Damage that nobody has met yet may keep the timestamp from being found: then the index
+        # lacks its last entry, and whoever asks looks at the batches behind it.
+        with suppress(CorruptSegmentError, DiskFullError):
+            found = self.max_timestamp()
+            self.time_index.maybe_append(found.timestamp_ms, found.offset, forced=True)
         self.offset_index.trim()
         self.time_index.trim()
         self._cut_preallocation()
