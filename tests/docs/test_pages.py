@@ -87,13 +87,6 @@ def names_in(owner: ast.ClassDef) -> set[str]:
     return held
 
 
-@every_page
-def test_no_page_has_lines_that_do_not_end(page: Path) -> None:
-    for number, line in enumerate(page.read_text().splitlines(), 1):
-        is_free = line.startswith(("|", "$ ")) or "](" in line
-        assert len(line) <= 120 or is_free, f"{page_name(page)}:{number}"
-
-
 @pytest.mark.parametrize("name", CONCEPT_PAGES)
 def test_a_concept_has_one_page_with_the_same_four_heads(name: str) -> None:
     text = (CONCEPTS / f"{name}.md").read_text()

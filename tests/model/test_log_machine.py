@@ -285,6 +285,18 @@ class LogMachine(RuleBasedStateMachine):
                 found.setdefault(batch.producer_id, batch.base_offset)
         return found
 
+    def _transactions(self) -> list[tuple[int, int]]:
+        """Where each begins, and one past its marker; the latest first."""
+        found = [(first, 2**62) for first in self._open_transactions().values()]
+        opened: dict[int, int] = {}
+        for batch in self.batches:
+            if batch.is_control:
+                first_offset = opened.pop(batch.producer_id, batch.base_offset)
+                found.append((first_offset, batch.next_offset))
+            elif batch.is_transactional:
+                opened.setdefault(batch.producer_id, batch.base_offset)
+        return sorted(found, reverse=True)
+
     @rule(step=st.integers(1, 3))
     def change_leader(self, step: int) -> None:
         self.leader_epoch += step
@@ -331,8 +343,10 @@ class LogMachine(RuleBasedStateMachine):
     def delete_records(self, share: float) -> None:
         span = self.high_watermark - self.log_start_offset
         offset = self.log_start_offset + int(span * share)
-        opened = self._open_transactions().values()
-        offset = min([offset, *opened])  # an open transaction is not cut in two here
+        # A transaction is not cut in two here: of its first half only hints would be left.
+        for first_offset, end_offset in self._transactions():
+            if first_offset < offset < end_offset:
+                offset = max(first_offset, self.log_start_offset)
         self.flush()  # so does whoever writes the checkpoint that a restart goes by
         self.log.delete_records(offset)
         kept = self.log.segments.from_floor(offset)

@@ -1,4 +1,4 @@
-"""The small text files: reference 1.3, 1.4 and 15.5."""
+"""The small text files."""
 
 import uuid
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Files that wait to be unlinked: reference 15.4."""
+"""Files that wait to be unlinked."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""One log directory: its lock, identity, marker and checkpoints (reference 1.1, 1.4, 9.2, 15.5)."""
+"""One log directory: its lock, identity, marker and checkpoints."""
 
 import errno
 import uuid

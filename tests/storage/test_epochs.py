@@ -1,4 +1,4 @@
-"""Leader epochs: reference 10.6, and when their file is written (15.5)."""
+"""Leader epochs."""
 
 import errno
 from itertools import pairwise

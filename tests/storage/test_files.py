@@ -1,4 +1,4 @@
-"""The real file system behind the seam, and the lock of a log directory: DESIGN 3.3, 15.5."""
+"""The real file system behind the seam, and the lock of a log directory."""
 
 import errno
 import os

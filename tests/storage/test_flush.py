@@ -1,5 +1,4 @@
-"""Flushing: what is synced, in which order, and what may be believed afterwards (reference 4.7 and
-15.2, DESIGN 3.5)."""
+"""Flushing: what is synced, in which order, and what may be believed afterwards."""
 
 import errno
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The bound on open descriptors: DESIGN 3.4."""
+"""The bound on open descriptors."""
 
 from hypothesis import given
 from hypothesis import strategies as st

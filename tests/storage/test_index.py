@@ -1,5 +1,4 @@
-"""Offset and time index: layout, allocation, lookup, what may follow what (reference 3.1-3.3, 3.6,
-3.7). The model of an index is a list of its entries."""
+"""Offset and time index: layout, allocation, lookup, what may follow what. The model of an index is a list of its entries."""
 
 import struct
 from collections.abc import Callable

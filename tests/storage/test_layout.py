@@ -1,4 +1,4 @@
-"""Names of files and directories: reference 1.1, 1.2 and 1.5."""
+"""Names of files and directories."""
 
 import re
 

@@ -1,5 +1,5 @@
 """Appending: what a leader and a follower accept, the order of the steps, and that a refused append
-changes nothing (reference 4.1, 4.2, DESIGN 3.10)."""
+changes nothing."""
 
 import errno
 import struct

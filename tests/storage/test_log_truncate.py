@@ -1,5 +1,5 @@
 """Cutting a log at its end and deleting segments from its start: what is left, and in which order
-the files change (reference 9.7 and 15.4)."""
+the files change."""
 
 from collections.abc import Callable
 

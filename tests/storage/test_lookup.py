@@ -1,4 +1,4 @@
-"""Offsets by time, and the special timestamps of ListOffsets (reference 6). The model of a log is
+"""Offsets by time, and the special timestamps of ListOffsets. The model of a log is
 the list of its records' timestamps; an answer is exact."""
 
 import struct

@@ -1,4 +1,4 @@
-"""All logs of a broker: found, made, deleted, and there again after a restart (reference 9)."""
+"""All logs of a broker: found, made, deleted, and there again after a restart."""
 
 import uuid
 

@@ -1,4 +1,4 @@
-"""Deleting a log: gone at once, its files later, and for good (reference 7.5, 15.4)."""
+"""Deleting a log: gone at once, its files later, and for good."""
 
 import pytest
 from managers import ORDERS, PAYMENTS, fill, started, steps

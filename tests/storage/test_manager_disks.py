@@ -1,4 +1,4 @@
-"""Directories that fail and disks that fill up: reference 9.5, DESIGN 3.5 and 3.10."""
+"""Directories that fail and disks that fill up."""
 
 import errno
 from collections.abc import Callable

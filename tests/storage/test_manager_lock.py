@@ -1,4 +1,4 @@
-"""One owner per log directory, on real files and between real processes: DESIGN 3.3."""
+"""One owner per log directory, on real files and between real processes."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Periodic work by a clock that a test turns: reference 9.1."""
+"""Periodic work by a clock that a test turns."""
 
 import pytest
 from managers import ORDERS, PAYMENTS, fill, manager, started

@@ -1,4 +1,4 @@
-"""Our own files inside a replica's directory: DESIGN 3.3, 3.4 and 3.8."""
+"""Our own files inside a replica's directory."""
 
 import errno
 

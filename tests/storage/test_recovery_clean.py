@@ -1,4 +1,4 @@
-"""Opening a directory that is new or was closed in order: reference 9.3, 15.5."""
+"""Opening a directory that is new or was closed in order."""
 
 import pytest
 from small_logs import (

@@ -1,4 +1,4 @@
-"""Indexes, snapshots and epochs are hints: lost or garbled, they change no answer (DESIGN 3.4)."""
+"""Indexes, snapshots and epochs are hints: lost or garbled, they change no answer."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What an interrupted write leaves at the end, and what may be cut: reference 9.3, DESIGN 3.4."""
+"""What an interrupted write leaves at the end, and what may be cut."""
 
 from contextlib import suppress
 

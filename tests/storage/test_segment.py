@@ -1,5 +1,4 @@
-"""One segment: finding batches by offset, timestamps, cutting, deleting, names (reference 1.2, 3.3,
-5.1 step 5, 6, 9.7). Segments here are filled as a follower fills them, with gaps."""
+"""One segment: finding batches by offset, timestamps, cutting, deleting, names. Segments here are filled as a follower fills them, with gaps."""
 
 import struct
 from collections.abc import Callable

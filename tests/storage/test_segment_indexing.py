@@ -1,4 +1,4 @@
-"""When a segment gets index entries, and which (reference 3.4, 3.5): the model is written here
+"""When a segment gets index entries, and which: the model is written here
 from the rules and compared byte for byte with what appending, rolling and closing leave."""
 
 import struct

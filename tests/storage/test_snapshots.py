@@ -1,5 +1,5 @@
 """Producer snapshots: their bytes, when they are written and removed, and that a bad one only costs
-time (reference 4.5)."""
+time."""
 
 import struct
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What an interrupted swap or delete leaves, finished or undone: reference 8.9 and 15.3."""
+"""What an interrupted swap or delete leaves, finished or undone."""
 
 from dataclasses import dataclass
 

@@ -1,5 +1,4 @@
-"""The index of aborted transactions: layout, order, search, truncation (reference 3.1, 3.4, 3.6,
-3.7, 5.2), and what a log writes into it (4.1 step 10)."""
+"""The index of aborted transactions: layout, order, search, truncation, and what a log writes into it (4.1 step 10)."""
 
 import struct
 from collections.abc import Callable

@@ -59,11 +59,8 @@ def write_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title:
         table.add_column(name, justify="right" if numeric else "left", no_wrap=True)
     for row in cells:
         table.add_row(*row)
-    # A pipe has no width: nothing may be cut or wrapped there.
-    width = None if sys.stdout.isatty() else 100_000
-    Console(file=sys.stdout, width=width, markup=False, highlight=False, soft_wrap=True).print(
-        table
-    )
+    # A table that is fitted to a narrow terminal loses numbers; the terminal can wrap it itself.
+    Console(file=sys.stdout, width=100_000, markup=False, highlight=False).print(table)
 
 
 def plural(count: int, noun: str) -> str:

@@ -35,6 +35,16 @@ class DamageMap:
                 return damage
         return None
 
+    def holding(self, offset: int) -> Damage | None:
+        for damage in self.ranges:
+            if damage.start_offset <= offset < damage.end_offset:
+                return damage
+        return None
+
+    def cut(self, position: int) -> None:
+        """Forget what lies behind ``position``."""
+        self.ranges = [known for known in self.ranges if known.start_position < position]
+
     def covers(self, position: int) -> bool:
         return self.at(position) is not None
 

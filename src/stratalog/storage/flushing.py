@@ -5,10 +5,12 @@ does it and may block, so it can run on another thread. ``Log.complete_flush`` t
 recovery point. ``Log.flush`` is the three in one.
 """
 
+import errno
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stratalog.errors import DiskError
 from stratalog.storage.files import File, FileSystem
 
 if TYPE_CHECKING:
@@ -36,15 +38,19 @@ class FlushTask:
 
     def run(self) -> None:
         for path in self.snapshot_paths:
-            if self.files.exists(path):
-                self._sync(path)
+            self._sync(path)
         for target in self.targets:
             target.sync()
         if self.sync_directory:
             self.files.sync_directory(self.directory)
 
     def _sync(self, path: str) -> None:
-        file = self.files.open(path)
+        try:
+            file = self.files.open(path)
+        except DiskError as error:
+            if error.errno == errno.ENOENT:
+                return  # removed since the flush was planned: it is not needed any more
+            raise
         try:
             file.sync()
         finally:

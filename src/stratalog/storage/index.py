@@ -209,9 +209,7 @@ class SparseIndex:
             self.write_pending()
         self._pending = bytearray()
         self._unmap()
-        file, self._file = self._file, None
-        if file is not None:
-            file.close()
+        self._file = None  # a flush on another thread may still hold it
 
     def release(self) -> None:
         """Let go of descriptor and map; the next use opens them again."""

@@ -526,6 +526,12 @@ class Log:
         self.log_start_offset = min(self.log_start_offset, offset)
         self.high_watermark = min(self.high_watermark, offset)
 
+    def settle_damage(self) -> None:
+        """Damage that was cut away stands in nobody's way any more."""
+        if self.is_damaged and not any(segment.damage for segment in self.segments):
+            self.is_damaged = False
+            self.own.forget_damage()
+
     def _lower_recovery_point(self, offset: int) -> None:
         before = self.recovery_point
         if before > offset:

@@ -124,8 +124,7 @@ def _end_position(log: "Log", segment: Segment, bound: int) -> int:
         return 0
     if segment.base_offset < owner.base_offset:
         return segment.size_bytes
-    header = segment.find(bound)
-    return segment.size_bytes if header is None else header.position
+    return segment.position_of(bound)
 
 
 def _aborted(

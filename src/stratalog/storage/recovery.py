@@ -208,7 +208,22 @@ class _Loading:
                 for kind in found:
                     self.files.unlink(segment_file(self.directory, base_offset, kind))
         self.report.segments = len(opened)
-        return Segments(opened)
+        segments = Segments(opened)
+        self._remove_leftover(segments)
+        return segments
+
+    def _remove_leftover(self, segments: Segments) -> None:
+        """An empty last segment inside the offsets of the one before it was given up while it was
+        being made, and the log went on in the old one."""
+        if len(segments) < 2 or segments.active.size_bytes:
+            return
+        last = segments.active
+        before = segments.floor(last.base_offset - 1)
+        try:
+            if before is not None and before.next_offset() > last.base_offset:
+                self._remove(segments, last)
+        except CorruptSegmentError:
+            return  # whoever reads that segment will say what is wrong with it
 
     def _open_segment(self, base_offset: int, found: dict[str, tuple[int, int]]) -> Segment:
         segment = Segment(

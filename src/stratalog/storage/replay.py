@@ -61,10 +61,8 @@ def replay(
 
 
 def _batches_between(segment: Segment, start_offset: int, end_offset: int) -> Iterator[BatchHeader]:
-    first = segment.find(start_offset) if start_offset > segment.base_offset else None
-    if start_offset > segment.base_offset and first is None:
-        return
-    for batch in segment.headers(0 if first is None else first.position):
+    position = segment.position_of(start_offset) if start_offset > segment.base_offset else 0
+    for batch in segment.headers(position):
         if batch.last_offset >= end_offset:
             return
         # A log may start inside a batch; the whole of it counts.

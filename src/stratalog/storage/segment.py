@@ -19,6 +19,7 @@ from stratalog.config import TopicConfig
 from stratalog.errors import (
     CorruptBatchError,
     CorruptSegmentError,
+    DiskError,
     DiskFullError,
     IndexFullError,
     SegmentOffsetOverflowError,
@@ -176,10 +177,18 @@ class Segment:
             files.unlink(segment_file(directory, base_offset, suffix), missing_ok=True)
         segment = cls(files, directory, base_offset, config, handles, created_ms=now_ms)
         segment._max_timestamp = TimestampOffset(NO_TIMESTAMP, base_offset)
-        file = segment.file()
-        if config.preallocate:
-            file.truncate(config.segment_size_bytes)
-        segment.become_active()
+        try:
+            file = segment.file()
+            if config.preallocate:
+                file.truncate(config.segment_size_bytes)
+            segment.become_active()
+        except DiskError:
+            # An empty segment left behind would be taken for the log's end at the next start,
+            # and what went on being appended to the old one would be hidden by it.
+            segment.discard()
+            for suffix in SEGMENT_SUFFIXES:
+                files.unlink(segment_file(directory, base_offset, suffix), missing_ok=True)
+            raise
         return segment
 
     def file(self) -> File:
@@ -213,7 +222,7 @@ class Segment:
         self._file = None  # closed when the last slice of it is gone
         self.offset_index.close()
         self.time_index.close()
-        self.transaction_index.close()
+        self.transaction_index.release()
 
     def become_inactive(self) -> None:
         """What a roll does to the segment it leaves behind."""
@@ -291,6 +300,15 @@ class Segment:
     def find(self, offset: int) -> BatchHeader | None:
         """The first batch whose last offset is not below ``offset``."""
         return self._walk_to(self._start_position(offset), offset)
+
+    def position_of(self, offset: int) -> int:
+        """Where the first batch that ends at ``offset`` or later begins, or the damage that hides
+        it; the segment's end if there is none."""
+        damage = self.damage.holding(offset)
+        if damage is not None:
+            return damage.start_position
+        header = self.find(offset)
+        return self.size_bytes if header is None else header.position
 
     def _start_position(self, offset: int) -> int:
         """Where to begin looking for ``offset``: what the index says, if the log confirms it."""
@@ -478,17 +496,19 @@ class Segment:
     # --- shrinking and removing ---------------------------------------------------------------
 
     def truncate_to(self, offset: int) -> None:
-        """Cut before the first batch that holds ``offset`` or anything later."""
-        header = self.find(offset)
+        """Cut before the first batch that holds ``offset`` or anything later; damage that holds
+        it goes too, since whoever cuts wants those offsets gone."""
+        position = self.position_of(offset)
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         self.transaction_index.truncate_to(offset)
-        if header is not None:
-            self.file().truncate(header.position)
+        if position < self.size_bytes:
+            self.file().truncate(position)
             # Durable at once: bytes that come back after a crash, behind a batch written in their
             # place, would look like a valid batch behind a damaged one.
             self.file().sync()
-            self.size_bytes = header.position
+            self.size_bytes = position
+            self.damage.cut(position)
         if self.size_bytes == 0:
             self._first_timestamp_ms = None
         self._max_timestamp = None

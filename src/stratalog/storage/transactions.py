@@ -139,10 +139,6 @@ class TransactionIndex:
         """The file, if this process has had it open."""
         return self._file
 
-    def close(self) -> None:
-        file, self._file = self._file, None
-        if file is not None:
-            file.close()
-
     def release(self) -> None:
+        """Let go of the file; the next use opens it again."""
         self._file = None

@@ -34,8 +34,14 @@ def truncate_to(log: "Log", offset: int) -> bool:
             log.drop(segment)
         if later:
             log.context.files.sync_directory(log.directory)
-        log.segments.active.truncate_to(offset)
-        log.segments.active.become_active()
+        active = log.segments.active
+        active.truncate_to(offset)
+        active.become_active()
+        if active.base_offset < offset == log.log_start_offset > active.next_offset():
+            # The log starts inside a batch that went as a whole. The next start would find a log
+            # that ends before it starts; an empty segment says where it ends.
+            log.segments.add(log.new_segment(offset))
+        log.settle_damage()
         log.epochs.truncate_from_end(offset)
         _write_epochs(log)
         _rebuild_producers(log)
@@ -53,6 +59,7 @@ def truncate_fully_and_start_at(log: "Log", offset: int, *, log_start_offset: in
             log.drop(segment)
         log.context.files.sync_directory(log.directory)
         log.segments.add(log.new_segment(offset))
+        log.settle_damage()
         log.epochs.clear()
         for known in log.snapshots.offsets:
             log.snapshots.remove(known)
