@@ -264,8 +264,16 @@ class DiskError(StorageError):
         return f"{self.operation} {self.path}: {self.reason}"
 
 
-class DiskFullError(DiskError):
+class OutOfResourcesError(DiskError):
+    """The system has run out of something that comes back; the disk itself is sound."""
+
+
+class DiskFullError(OutOfResourcesError):
     """No space or quota is left; reads go on, and appends resume when there is room."""
+
+
+class TooManyOpenFilesError(OutOfResourcesError):
+    """The limit on open files is reached; raise it (ulimit -n), or close some."""
 
 
 class LogDirectoryError(StorageError):

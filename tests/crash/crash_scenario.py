@@ -243,6 +243,15 @@ class Driver:
             checkpointed_start_offset=self.log.log_start_offset,
         )
 
+    def crash(self, mode: CrashMode, seed: int) -> None:
+        """Lose what a crash takes, and go on with what recovery finds."""
+        self.step = "recover"
+        observer = self.files.observer
+        self.files = self.files.after_crash(mode, seed)
+        self.files.observer = observer
+        self.log = open_after(self.files, self.promises, self.config)
+        self.batches = stored_batches(self.log)
+
     def reopen(self, *, clean: bool) -> None:
         self.step = "reopen"
         self.promise(clean=clean)

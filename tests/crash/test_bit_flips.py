@@ -38,14 +38,10 @@ TRANSACTION_FIELDS = (
 # What nobody notices: the file, the field, and what may be wrong then.
 UNDETECTED = {
     (".log", "base offset"),
-    (".log", "partition leader epoch"),
     (".log", "batch length"),
-    (".txnindex", "producer id"),
+    (".log", "partition leader epoch"),
     (".txnindex", "first offset"),
-    (".txnindex", "last offset"),
-    (".txnindex", "last stable offset"),
     ("leader-epoch-checkpoint", ""),
-    ("log-start-offset-checkpoint", ""),
     ("replication-offset-checkpoint", ""),
     ("partition.metadata", ""),
 }

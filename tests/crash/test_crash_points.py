@@ -136,6 +136,20 @@ def leader_epochs(driver: Driver) -> None:
     driver.append(1)
 
 
+def work_after_a_crash(driver: Driver) -> None:
+    """What recovery cut away stays away, also when nothing is left to flush in that segment."""
+    driver.append(2)
+    driver.flush()
+    driver.checkpoint()
+    for seed in range(6):
+        driver.append(2, size=60)
+        driver.crash(CrashMode.TORN, seed)
+        driver.roll()
+        driver.append(2)
+        driver.flush()
+        driver.checkpoint()
+
+
 SCENARIOS = (
     appends_and_rolls,
     transactions,
@@ -145,6 +159,7 @@ SCENARIOS = (
     a_truncation_of_whole_segments,
     deletions,
     leader_epochs,
+    work_after_a_crash,
 )
 
 

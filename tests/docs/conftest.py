@@ -25,9 +25,7 @@ def kafka_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def page_directory(
-    kafka_logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def page_directory(kafka_logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty directory but for ``kafka-logs``, which Apache Kafka has written and closed."""
     shutil.copytree(kafka_logs, tmp_path / "kafka-logs")
     monkeypatch.chdir(tmp_path)

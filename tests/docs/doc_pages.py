@@ -132,9 +132,7 @@ def run_console(block: Block) -> None:
             f"{block.place}: {command.line} ended with {exit_code}:\n{printed}"
         )
         lines = [line.rstrip() for line in printed.splitlines()]
-        assert is_shown(lines, command.printed), (
-            f"{block.place}: {command.line} printed\n{printed}"
-        )
+        assert is_shown(lines, command.printed), f"{block.place}: {command.line} printed\n{printed}"
 
 
 def execute(line: str) -> tuple[int, str]:

@@ -2,11 +2,15 @@
 
 import ast
 import re
+import shlex
 from functools import cache
 from pathlib import Path
 
 import pytest
 from doc_pages import ROOT, Block, PageRun, blocks, is_shown, page_name, pages, prose, run_console
+from typer.main import get_command
+
+from stratalog.cli.app import app
 
 SOURCE = ROOT / "src" / "stratalog"
 CONCEPTS = ROOT / "docs" / "concepts"
@@ -30,6 +34,23 @@ def test_everything_a_page_shows_happens_as_shown(page: Path, page_directory: Pa
     run = PageRun()
     for block in blocks(page):
         run.run(block)
+
+
+@every_page
+def test_every_command_line_that_is_only_shown_can_be_understood(page: Path) -> None:
+    for block in blocks(page):
+        for line in block.code.splitlines():
+            if block.language == "" and line.startswith("stratalog "):
+                parse(line)
+
+
+def parse(line: str) -> None:
+    """Read a command line as ``stratalog`` does, and do nothing; raises if it is wrong."""
+    _, *arguments = shlex.split(line, comments=True)
+    command = get_command(app)
+    while hasattr(command, "commands"):
+        command = command.commands[arguments.pop(0)]
+    command.make_context(line, arguments)
 
 
 @every_page
@@ -144,6 +165,15 @@ def test_what_a_page_shows_must_be_there(lines: list[str], expected: list[str]) 
 def test_a_console_that_shows_something_else_fails(code: str, page_directory: Path) -> None:
     with pytest.raises(AssertionError):
         run_console(shown(code))
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["stratalog log", "stratalog log verify", "stratalog log find --never x", "stratalog log burn"],
+)
+def test_a_command_line_that_is_wrong_is_not_understood(line: str) -> None:
+    with pytest.raises((Exception, SystemExit)):
+        parse(line)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""Offset and time index: layout, allocation, lookup, what may follow what. The model of an index is a list of its entries."""
+"""Offset and time index: layout, allocation, lookup, what may follow what.
+
+The model of an index is a list of its entries.
+"""
 
 import struct
 from collections.abc import Callable

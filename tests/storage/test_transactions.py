@@ -1,4 +1,5 @@
-"""The index of aborted transactions: layout, order, search, truncation, and what a log writes into it (4.1 step 10)."""
+"""The index of aborted transactions: layout, order, search, truncation,
+and what a log writes into it."""
 
 import struct
 from collections.abc import Callable

@@ -185,6 +185,14 @@ class SegmentScan:
         """Before the first ``feed``: begin in the middle of a segment whose first ``position``
         bytes, and the indexes of them, are known to be good."""
 
+    @property
+    def is_contents_fault(self) -> bool:
+        """Whether the faulty batch has a right CRC and offsets that follow: only its records are
+        not what they should be."""
+
+    def accept(self) -> None:
+        """Count such a batch all the same, and go on behind it."""
+
     def resume(self, position: int, next_offset: int) -> None:
         """Go on behind damage: at ``position``, where offsets from ``next_offset`` on follow."""
 

@@ -23,6 +23,14 @@ cdef int contents_fault(const uint8_t *data, Py_ssize_t size, const Header *h,
     return measure_messages(data, size, wrapper, False, &count, &base)
 
 
+# What is found only behind a right CRC and offsets that follow: the batch is what was appended.
+CONTENTS_FAULTS = frozenset((
+    FAULT_VARINT, FAULT_RECORD_LENGTH, FAULT_HEADER_COUNT, FAULT_HEADER_KEY,
+    FAULT_RECORDS_PREMATURE, FAULT_RECORDS_REMAINING, FAULT_LEGACY_LENGTHS, FAULT_LEGACY_NESTED,
+    FAULT_LEGACY_EMPTY, FAULT_LEGACY_RELATIVE, FAULT_CONTENTS, FAULT_CODEC,
+))
+
+
 @cython.final
 cdef class SegmentScan:
     """Checks the batches of one segment in order and rebuilds its indexes from them.
@@ -131,6 +139,17 @@ cdef class SegmentScan:
         self.max_timestamp_ms = max_timestamp_ms
         self.offset_of_max_timestamp = offset_of_max_timestamp
         self.indexed_timestamp_ms = indexed_timestamp_ms
+
+    @property
+    def is_contents_fault(self):
+        return self.fault_code in CONTENTS_FAULTS
+
+    def accept(self):
+        if self.fault_code not in CONTENTS_FAULTS:
+            raise ValueError("only a batch whose CRC and offsets are right can be accepted")
+        self.fault_code = FAULT_NONE
+        self.contents_reason = None
+        self.take(&self.fault_header)
 
     def resume(self, int64_t position, int64_t next_offset):
         self.position = position

@@ -35,8 +35,9 @@ class LogContext:
     directory_state: DirectoryState
     flush_on_ack: bool = True
     producer_expiration_ms: int = 86_400_000
-    # Told before a log is cut: its recovery point on disk must not stay above the cut.
+    # Called before a log is cut: what is on disk must not stay above the cut.
     checkpoint_recovery_points: Callable[[], None] = lambda: None
+    checkpoint_log_start_offsets: Callable[[], None] = lambda: None
 
     @classmethod
     def default(cls) -> "LogContext":

@@ -30,9 +30,19 @@ from typing import ClassVar, Protocol
 
 from typing_extensions import Buffer
 
-from stratalog.errors import DiskError, DiskFullError, LogDirectoryError
+from stratalog.errors import (
+    DiskError,
+    DiskFullError,
+    LogDirectoryError,
+    TooManyOpenFilesError,
+)
 
-_FULL = {errno.ENOSPC, errno.EDQUOT}
+_KINDS: dict[int, type[DiskError]] = {
+    errno.ENOSPC: DiskFullError,
+    errno.EDQUOT: DiskFullError,
+    errno.EMFILE: TooManyOpenFilesError,
+    errno.ENFILE: TooManyOpenFilesError,
+}
 _libc = ctypes.CDLL(None, use_errno=True)  # for syncfs, which the os module lacks
 
 
@@ -99,7 +109,7 @@ class FileSystem(Protocol):
 
 
 def disk_error(operation: str, path: str, error: OSError) -> DiskError:
-    kind = DiskFullError if error.errno in _FULL else DiskError
+    kind = _KINDS.get(error.errno or 0, DiskError)
     return kind(operation, path, error.errno or 0, error.strerror or str(error))
 
 

@@ -15,11 +15,14 @@ class Holder(Protocol):
 class HandleCache:
     """Keeps at most ``capacity`` holders open; the others are told to let go.
 
+    A segment holds up to six descriptors (a map has one of its own), so that the default stays
+    below the thousand that a process may usually have. Not for several threads.
+
     Second chance: a holder used since it was last looked at goes to the end of the queue, so that
     marking a use costs one attribute store on the hot path and no list is kept in order.
     """
 
-    def __init__(self, capacity: int = 256) -> None:
+    def __init__(self, capacity: int = 96) -> None:
         self.capacity = capacity
         self._open: deque[Holder] = deque()
 

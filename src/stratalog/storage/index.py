@@ -119,6 +119,8 @@ class SparseIndex:
             file = self._open()
             self._mapped_bytes = self._capacity_bytes
             self._map = file.map(self._mapped_bytes) if self._mapped_bytes else b""
+            if self._capacity_bytes < self.entries_max * self.entry_size:
+                self._file = None  # trimmed, so it is only read: the map is enough
         return self._map
 
     def _unmap(self) -> None:

@@ -25,6 +25,7 @@ from stratalog.errors import (
     LogClosedError,
     LogDamagedError,
     OffsetOutOfRangeError,
+    OutOfResourcesError,
     RecordBatchTooLargeError,
     UnexpectedAppendOffsetError,
 )
@@ -44,6 +45,7 @@ from stratalog.storage.deletion import PendingDeletes
 from stratalog.storage.epochs import LeaderEpochs
 from stratalog.storage.files import File
 from stratalog.storage.flushing import FlushTask
+from stratalog.storage.handles import HandleCache
 from stratalog.storage.index import RELATIVE_OFFSET_MAX
 from stratalog.storage.layout import (
     DELETED_SUFFIX,
@@ -237,7 +239,7 @@ class Log:
             first_offset = max(append.batches[0].base_offset, self.log_end_offset)
             self.log_end_offset = append.last_offset + 1
             self._apply(plan)
-        except DiskFullError:
+        except OutOfResourcesError:
             raise
         except DiskError as error:
             self.fail(error)
@@ -273,8 +275,8 @@ class Log:
                 active.transaction_index.append(each)
         except DiskError as error:
             # A marker without its entry would let readers see what was aborted: all or nothing.
-            if isinstance(error, DiskFullError):
-                active.truncate_to(self.log_end_offset)
+            if isinstance(error, OutOfResourcesError):
+                active.truncate_to(self.log_end_offset, now_ms=append.now_ms)
             active.size_bytes = before_bytes
             raise
 
@@ -476,6 +478,8 @@ class Log:
         try:
             task.run()
         except DiskError as error:
+            if isinstance(error, OutOfResourcesError) and error.operation != "fsync":
+                raise
             # A sync that failed may have dropped the pages it could not write: neither trying
             # again nor reading them back would prove anything.
             self.fail(error)
@@ -518,12 +522,12 @@ class Log:
     def end_at(self, offset: int) -> None:
         """Of truncation: what lies at or above ``offset`` does not count any more."""
         self._lower_recovery_point(offset)
+        self._lower_log_start(offset)
         if self._mirrored_start > offset:
             self.own.forget_log_start()
             self._mirrored_start = 0
         self._truncations += 1
         self.log_end_offset = offset
-        self.log_start_offset = min(self.log_start_offset, offset)
         self.high_watermark = min(self.high_watermark, offset)
 
     def settle_damage(self) -> None:
@@ -531,6 +535,16 @@ class Log:
         if self.is_damaged and not any(segment.damage for segment in self.segments):
             self.is_damaged = False
             self.own.forget_damage()
+
+    def _lower_log_start(self, offset: int) -> None:
+        before = self.log_start_offset
+        if before > offset:
+            self.log_start_offset = offset
+            try:
+                self.context.checkpoint_log_start_offsets()
+            except DiskError:
+                self.log_start_offset = before
+                raise
 
     def _lower_recovery_point(self, offset: int) -> None:
         before = self.recovery_point
@@ -560,6 +574,12 @@ class Log:
         return self.context.clock.now_ms() + self.config.file_delete_delay_ms
 
     # --- closing ------------------------------------------------------------------------------
+
+    def hand_over(self, handles: HandleCache) -> None:
+        """Let go of all files; from now on they are counted by ``handles``."""
+        self.context.handles = handles
+        for segment in self.segments:
+            segment.hand_over(handles)
 
     def close(self) -> None:
         """Flush and close cleanly: the next start need not recover this log."""

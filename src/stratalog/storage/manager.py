@@ -209,16 +209,20 @@ class LogManager:
                 pool.shutdown(wait=True, cancel_futures=True)
 
     def _open(self, replica: _Replica) -> Log:
+        # Descriptors are counted on one thread: while a log is opened on another, by itself.
+        context = self._context(replica.directory)
+        context.handles = HandleCache()
         log = open_log(
             replica.path,
             self._topic_config(replica.topic_partition.topic),
-            self._context(replica.directory),
+            context,
             clean=replica.clean,
             recovery_point=replica.recovery_point,
             log_start_offset=replica.log_start_offset,
             high_watermark=replica.high_watermark,
             progress=self.progress.scanned,
         )
+        log.hand_over(self._handles)
         self.progress.opened()
         return log
 
@@ -231,6 +235,7 @@ class LogManager:
             flush_on_ack=self.config.log_flush_on_ack,
             producer_expiration_ms=self.config.producer_id_expiration_ms,
             checkpoint_recovery_points=directory.checkpoint_recovery_points,
+            checkpoint_log_start_offsets=directory.checkpoint_log_start_offsets,
         )
 
     # --- finding, making, deleting ------------------------------------------------------------

@@ -6,6 +6,7 @@ log-start  the offset this log starts at, where it is not its first segment's
 """
 
 import json
+from collections.abc import Container
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -53,6 +54,15 @@ class OwnFiles:
                 file.write_at(file.size_bytes(), [(json.dumps(line) + "\n").encode()])
             finally:
                 file.close()
+
+    def keep_rolls(self, base_offsets: Container[int]) -> None:
+        """Forget the reasons of segments that are gone."""
+        known = self._read("rolls").splitlines()
+        kept = [line for line in known if _base_offset_in(line) in base_offsets]
+        if len(kept) < len(known):
+            with suppress(DiskError):
+                content = "".join(f"{line}\n" for line in kept)
+                replace_file(self._files, f"{self._directory}/rolls", content.encode())
 
     def rolls(self) -> dict[int, RollReason]:
         """The reasons known, by the base offset of the segment that each began."""
@@ -110,3 +120,10 @@ class OwnFiles:
     def forget_damage(self) -> None:
         if self._exists:
             self._files.unlink(f"{self._directory}/damage", missing_ok=True)
+
+
+def _base_offset_in(line: str) -> int:
+    try:
+        return int(json.loads(line)["base_offset"])
+    except (ValueError, KeyError, TypeError):
+        return -1

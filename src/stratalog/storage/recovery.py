@@ -145,7 +145,8 @@ class _Loading:
                     self._rebuild_missing_indexes(segments, list(segments))
                     self._check_tail(segments)
                 elif len(segments):
-                    unread = [s for s in segments if s not in segments.from_floor(recovery_point)]
+                    read = set(segments.from_floor(recovery_point))
+                    unread = [segment for segment in segments if segment not in read]
                     self._rebuild_missing_indexes(segments, unread)
                     self._recover(segments, recovery_point)
             except SegmentOffsetOverflowError as overflow:
@@ -344,13 +345,19 @@ class _Loading:
     ) -> tuple[Snapshots, ProducerStates]:
         """Producer state, around damage: replaying may be the first to meet it, in a segment that
         was trusted because it had been flushed. Each such segment is read once to map it."""
+        mapped: set[int] = set()
         while True:
             try:
                 return self._load_producers(segments, log_start_offset, log_end_offset)
             except CorruptSegmentError as damage:
-                segment = segments.floor(base_offset_of(damage.path))
-                if segment is None or segment in self.scanner.scanned:
+                base_offset = base_offset_of(damage.path)
+                if base_offset in mapped:
                     raise
+                mapped.add(base_offset)
+                segment = segments.at(base_offset)
+                # It may have been read from the recovery point on; now from its first byte.
+                segment.damage.cut(0)
+                self.report.damage.pop(base_offset, None)
                 self._scan_flushed(segments, segment)
                 self.entries = self.files.list(self.directory)
 
@@ -368,9 +375,10 @@ class _Loading:
             producers, snapshots, at_most=trusted, default=log_start_offset, now_ms=self.now_ms
         )
         aborted = self._replay(producers, segments, snapshots, log_end_offset)
+        there = set(segments)
         for segment in self.scanner.scanned:
             wanted = aborted.get(segment.base_offset, [])
-            if segment in list(segments) and not _holds(segment, wanted):
+            if segment in there and not _holds(segment, wanted):
                 segment.transaction_index.rebuild(wanted)
                 self.report.rebuilt.append(segment.transaction_index.path)
         return snapshots, producers

@@ -37,6 +37,7 @@ class RecoveryReport:
     scanned_bytes: int = 0
     truncated_bytes: int = 0
     rebuilt: list[str] = field(default_factory=list)
+    unreadable: list[tuple[str, int, str]] = field(default_factory=list)
     split: dict[int, list[int]] = field(default_factory=dict)
     damage: dict[int, list[Damage]] = field(default_factory=dict)
 
@@ -112,6 +113,11 @@ class SegmentScanner:
                 header = read_header(file.read_at(scan.position, _HEADER_BYTES), 0, scan.position)
                 offset = scan.next_offset if header is None else header.last_offset
                 raise SegmentOffsetOverflowError(segment.path, segment.base_offset, offset)
+            if scan.is_contents_fault:
+                # A right CRC is no interrupted write: it is what was appended, by a leader that
+                # did not look into it. Recovery is not the time to refuse it.
+                self._report.unreadable.append((segment.path, scan.position, scan.fault or ""))
+                scan.accept()
             if scan.position > before:
                 self._progress(scan.position - before)
             elif scan.fault is None and len(buffer) < scan.wanted_bytes <= end - before:
@@ -198,8 +204,8 @@ class SegmentScanner:
         start = scan.position + 1
         whole = self._whole_batch(segment, scan, end)
         if whole is not None:
-            # Its CRC is right: it is what was appended, though its records do not parse. What
-            # lies inside it are its own contents, not batches of the log.
+            # Its CRC is right, only its offsets are not: what lies inside it are its own contents,
+            # not batches of the log.
             start = scan.position + whole.size_bytes
         mapped = segment.file().map(end)
         highest = segment.base_offset + RELATIVE_OFFSET_MAX

@@ -194,10 +194,17 @@ class Segment:
     def file(self) -> File:
         """The ``.log``, opened when needed."""
         self.recently_used = True
-        if self._file is None:
-            self._file = self._files.open(self.path, create=True)
+        file = self._file
+        if file is None:
+            file = self._file = self._files.open(self.path, create=True)
             self._handles.opened(self)
-        return self._file
+        return file
+
+    def hand_over(self, handles: HandleCache) -> None:
+        """Let go of all files; from now on they are counted by ``handles``."""
+        self._handles.closed(self)
+        self.release()
+        self._handles = handles
 
     def release(self) -> None:
         self._file = None
@@ -495,7 +502,7 @@ class Segment:
 
     # --- shrinking and removing ---------------------------------------------------------------
 
-    def truncate_to(self, offset: int) -> None:
+    def truncate_to(self, offset: int, *, now_ms: int) -> None:
         """Cut before the first batch that holds ``offset`` or anything later; damage that holds
         it goes too, since whoever cuts wants those offsets gone."""
         position = self.position_of(offset)
@@ -511,6 +518,7 @@ class Segment:
             self.damage.cut(position)
         if self.size_bytes == 0:
             self._first_timestamp_ms = None
+            self.created_ms = now_ms
         self._max_timestamp = None
         self._unindexed_bytes = 0
 

@@ -35,12 +35,14 @@ def truncate_to(log: "Log", offset: int) -> bool:
         if later:
             log.context.files.sync_directory(log.directory)
         active = log.segments.active
-        active.truncate_to(offset)
-        active.become_active()
+        active.truncate_to(offset, now_ms=log.context.clock.now_ms())
         if active.base_offset < offset == log.log_start_offset > active.next_offset():
             # The log starts inside a batch that went as a whole. The next start would find a log
             # that ends before it starts; an empty segment says where it ends.
+            active.become_inactive()
             log.segments.add(log.new_segment(offset))
+        else:
+            active.become_active()
         log.settle_damage()
         log.epochs.truncate_from_end(offset)
         _write_epochs(log)
@@ -76,7 +78,8 @@ def delete_segments(log: "Log", doomed: Sequence[Segment]) -> None:
         return
     if len(doomed) == len(log.segments):
         log.roll(RollReason(RollCause.REQUESTED, "every segment is being deleted"))
-    survivors = [segment for segment in log.segments if segment not in doomed]
+    going = set(doomed)
+    survivors = [segment for segment in log.segments if segment not in going]
     kept = {segment.base_offset for segment in survivors}
     if survivors[0].base_offset > log.log_start_offset:
         log.start_at(survivors[0].base_offset)
@@ -87,6 +90,7 @@ def delete_segments(log: "Log", doomed: Sequence[Segment]) -> None:
     # Else the log start could fall back after a crash: its checkpoint holds only what the first
     # segment's name does not say.
     log.context.files.sync_directory(log.directory)
+    log.own.keep_rolls(kept)
 
 
 def _write_epochs(log: "Log") -> None:
