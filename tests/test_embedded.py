@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterable, Iterator
 from itertools import count
 from pathlib import Path
@@ -26,9 +27,12 @@ from stratalog.errors import (
     TopicNameError,
     UnknownLogError,
 )
-from stratalog.records import Codec, build_batch
+from stratalog.records import Codec, build_batch, read_headers
 from stratalog.records.columns import StoredRecord
 from stratalog.storage.reading import Isolation
+
+GOLDEN = Path(__file__).parent / "interop" / "golden" / "kafka.tar.xz"
+TRANSACTIONS = "transactions-rolled-0"
 
 SMALL_SEGMENTS = {"internal.segment.bytes": "700", "index.interval.bytes": "100"}
 ANYTHING = st.none() | st.binary(max_size=20)
@@ -208,9 +212,7 @@ def test_a_read_at_the_end_is_empty_and_has_the_columns_that_were_asked_for(
     assert log.to_arrow(3, columns=("codec", "offset")).column_names == ["codec", "offset"]
 
 
-def test_control_records_are_left_out_and_open_transactions_end_a_committed_read(
-    logs: LogsDirectory,
-) -> None:
+def test_an_open_transaction_ends_a_read_of_committed_data(logs: LogsDirectory) -> None:
     log = logs.create("orders")
     log.append([record(0)])
     log.append_batch(
@@ -222,6 +224,22 @@ def test_control_records_are_left_out_and_open_transactions_end_a_committed_read
     assert [each.offset for each in log.records()] == [0, 1]
     committed = log.read(0, isolation=Isolation.TXN_COMMITTED)
     assert committed.whole_batches().next_offset == 1
+
+
+def test_control_records_of_a_log_that_kafka_wrote_are_left_out(tmp_path: Path) -> None:
+    with tarfile.open(GOLDEN) as archive:
+        inside = [each for each in archive if each.name.startswith(f"clean/{TRANSACTIONS}/")]
+        archive.extractall(tmp_path, inside, filter="data")
+    with stratalog.open_directory(tmp_path / "clean") as logs:
+        ((topic, partition),) = logs.partitions()
+        log = logs.log(topic, partition)
+        batches = b"".join(file.read_bytes() for file in sorted(tmp_path.rglob("*.log")))
+        data = [header for header in read_headers(batches) if not header.is_control]
+        offsets = [n for header in data for n in range(header.base_offset, header.next_offset)]
+
+        assert 0 < len(offsets) < log.end_offset
+        assert [each.offset for each in log.records()] == offsets
+        assert log.to_arrow()["offset"].to_pylist() == offsets
 
 
 # --- several logs --------------------------------------------------------------------------------

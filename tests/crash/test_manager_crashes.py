@@ -8,7 +8,7 @@ import uuid
 from dataclasses import dataclass, field, replace
 
 import pytest
-from crash_scenario import CONFIG, START_MS, check_producers, readable_batches
+from crash_scenario import CONFIG, START_MS, check_producers, readable_batches, stored_batches
 
 from stratalog.config import BrokerConfig
 from stratalog.errors import StratalogError
@@ -187,13 +187,16 @@ def check_started(files: SimulatedFileSystem, expected: Expected, ever: set[byte
 
 def check_log(log: Log, kept: tuple[bytes, ...], starts: tuple[int, int], ever: set[bytes]) -> None:
     assert starts[0] <= log.log_start_offset <= starts[1]
-    assert not log.is_damaged
+    wanted = [b for b in kept if read_headers(b)[0].next_offset > log.log_start_offset]
+    if log.is_damaged:
+        # Sectors of what was not flushed arrived out of order: nothing flushed is touched.
+        assert set(wanted) <= set(stored_batches(log)) <= ever
+        return
     found = readable_batches(log)
     assert set(found) <= ever
     offsets = [read_headers(batch)[0].base_offset for batch in found]
     ends = [read_headers(batch)[0].next_offset for batch in found]
     assert offsets[1:] == ends[:-1], "no gaps"
-    wanted = [b for b in kept if read_headers(b)[0].next_offset > log.log_start_offset]
     assert found[: len(wanted)] == wanted, "what was flushed is there"
     assert log.high_watermark <= log.recovery_point, "nothing is seen that was not flushed"
     check_producers(log, found)
@@ -205,7 +208,7 @@ def test_a_manager_finds_all_it_promised_after_a_crash_at_any_operation(
     owner = a_life()
     count = 0
     for index, (name, files, expected) in enumerate(owner.moments):
-        for mode in (CrashMode.LOSE_UNSYNCED, CrashMode.KEEP_ALL, CrashMode.LOST_ENTRY):
+        for mode in CrashMode:
             count += 1
             try:
                 check_started(files.after_crash(mode, index), expected, owner.ever)
@@ -213,8 +216,8 @@ def test_a_manager_finds_all_it_promised_after_a_crash_at_any_operation(
                 error.add_note(f"at moment {index} ({name}), {mode}, seed {index}")
                 raise
     with capsys.disabled():
-        print(f" {count} crash points", end="")
-    assert count > 500
+        print(f" a manager's life: {count} crash points", end="")
+    assert count > 1000
 
 
 def test_a_stop_without_a_crash_leaves_nothing_to_recover() -> None:

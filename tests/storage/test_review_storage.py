@@ -89,7 +89,6 @@ def test_a_roll_that_met_a_full_disk_does_not_hide_what_is_appended_later(clean:
 # --- names ------------------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(strict=True, reason="raising the log start raises the recovery point as well")
 def test_a_flush_makes_the_name_of_a_new_segment_durable_wherever_the_log_starts() -> None:
     log = new_log(internal_segment_bytes=300)
     for _ in range(4):
@@ -268,7 +267,6 @@ def test_threads_that_open_logs_do_not_close_each_others_files(tmp_path: Path) -
         manager.shutdown()
 
 
-@pytest.mark.xfail(strict=True, reason="the file is made anew, and empty")
 def test_a_segment_whose_file_has_vanished_is_not_read_as_empty(tmp_path: Path) -> None:
     log = on_a_real_disk(tmp_path, internal_segment_bytes=300)
     for _ in range(6):

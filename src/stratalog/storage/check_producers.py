@@ -173,7 +173,12 @@ class Replay:
 
 
 def disagreements(
-    states: Iterable[ProducerState], replay: Replay, offset: int, *, is_dense: bool
+    states: Iterable[ProducerState],
+    replay: Replay,
+    offset: int,
+    *,
+    is_dense: bool,
+    log_start_offset: int = 0,
 ) -> Iterator[tuple[int, str]]:
     """(producer id, sentence) for what a snapshot at ``offset`` says against the batches.
 
@@ -187,10 +192,15 @@ def disagreements(
                 state.producer_id,
                 f"remembers offset {state.last_data_offset}, which is not below its own {offset}",
             )
-        elif known is not None:
+        elif known is not None and not _is_below(known, log_start_offset):
             sentence = _disagreement(state, known, is_dense=is_dense)
             if sentence:
                 yield state.producer_id, sentence
+
+
+def _is_below(known: Replayed, log_start_offset: int) -> bool:
+    """Whether all that is known of a producer lies before the log's start."""
+    return isinstance(known.batch, LastBatch) and known.batch.last_offset < log_start_offset
 
 
 def _disagreement(state: ProducerState, known: Replayed, *, is_dense: bool) -> str:

@@ -62,6 +62,7 @@ class KnownByOwner:
     end_positions: dict[int, int]
     epochs: tuple[EpochEntry, ...]
     producers: tuple[ProducerState, ...]
+    log_start_offset: int
     log_end_offset: int
 
 
@@ -292,11 +293,21 @@ class ReplicaCheck:
                 self._check_snapshot(offset, replay, is_dense=is_dense)
         if self._owner is not None:
             told = disagreements(
-                self._owner.producers, replay, self._owner.log_end_offset, is_dense=is_dense
+                self._owner.producers,
+                replay,
+                self._owner.log_end_offset,
+                is_dense=is_dense,
+                log_start_offset=self._log_start_offset(),
             )
             for producer_id, sentence in told:
                 text = f"in memory, producer {producer_id} {sentence}"
                 self._add(error(Kind.MEMORY, self._directory, text))
+
+    def _log_start_offset(self) -> int:
+        """What lies below it counts no more, though it may still be in the files."""
+        if self._owner is not None:
+            return self._owner.log_start_offset
+        return self._offsets.get(LOG_START_CHECKPOINT, 0)
 
     def _check_snapshot(self, offset: int, replay: Replay, *, is_dense: bool) -> None:
         path = segment_file(self._directory, offset, SNAPSHOT_SUFFIX)
@@ -307,7 +318,13 @@ class ReplicaCheck:
             return
         except DiskError:
             return  # gone since it was listed
-        for producer_id, sentence in disagreements(states, replay, offset, is_dense=is_dense):
+        for producer_id, sentence in disagreements(
+            states,
+            replay,
+            offset,
+            is_dense=is_dense,
+            log_start_offset=self._log_start_offset(),
+        ):
             text = f"producer {producer_id} {sentence}"
             self._add(warning(Kind.SNAPSHOT, path, text, offset=offset))
 
@@ -317,7 +334,7 @@ class ReplicaCheck:
         known = {(each.producer_id, each.last_offset): each for each in facts.aborted_after}
         for abort in aborts:
             entry = known.get((abort.producer_id, abort.offset))
-            if abort.first_offset is None:
+            if abort.first_offset is None or abort.first_offset < self._log_start_offset():
                 continue
             if entry is None:
                 sentence = (

@@ -198,6 +198,8 @@ class OsFile:
             return mmap.mmap(self._descriptor, size, prot=mmap.PROT_READ)
         except OSError as error:
             raise disk_error("map", self.path, error) from error
+        except ValueError as error:
+            raise DiskError("map", self.path, errno.EINVAL, str(error)) from error
 
     def close(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1

@@ -25,13 +25,15 @@ SYNC_FILE_SYSTEM_FROM = 32
 class FlushTask:
     """Everything below ``end_offset`` is durable once ``run`` has returned.
 
-    ``truncations`` is how often the log had been cut when the task was planned.
+    ``truncations`` is how often the log had been cut when the task was planned, and ``names`` how
+    many segments it had made.
     """
 
     files: FileSystem
     directory: str
     end_offset: int
     truncations: int
+    names: int
     targets: Sequence[File]
     snapshot_paths: Sequence[str]
     sync_directory: bool

@@ -1,7 +1,11 @@
 """A bound on open descriptors and maps, however many segments there are."""
 
+import resource
 from collections import deque
 from typing import Protocol
+
+# A segment's log, its three indexes, and the two that maps have of their own.
+DESCRIPTORS_EACH = 6
 
 
 class Holder(Protocol):
@@ -15,8 +19,7 @@ class Holder(Protocol):
 class HandleCache:
     """Keeps at most ``capacity`` holders open; the others are told to let go.
 
-    A segment holds up to six descriptors (a map has one of its own), so that the default stays
-    below the thousand that a process may usually have. Not for several threads.
+    Not for several threads.
 
     Second chance: a holder used since it was last looked at goes to the end of the queue, so that
     marking a use costs one attribute store on the hot path and no list is kept in order.
@@ -25,6 +28,12 @@ class HandleCache:
     def __init__(self, capacity: int = 96) -> None:
         self.capacity = capacity
         self._open: deque[Holder] = deque()
+
+    @classmethod
+    def within_limits(cls) -> "HandleCache":
+        """As large as the limit on open files of this process allows, some of them left over."""
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return cls(min(max((soft - 256) // DESCRIPTORS_EACH, 16), 4_096))
 
     def __len__(self) -> int:
         return len(self._open)

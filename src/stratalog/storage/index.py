@@ -12,6 +12,7 @@ never an answer. Entries are written with ``write_at`` and searched in a read-on
 into a sparse mapped page would kill the process on a full disk.
 """
 
+import errno
 import struct
 from contextlib import suppress
 from itertools import chain, pairwise
@@ -105,9 +106,9 @@ class SparseIndex:
                 high = middle
         return low
 
-    def _open(self) -> File:
+    def _open(self, *, create: bool = True) -> File:
         if self._file is None:
-            self._file = self._files.open(self.path, create=True)
+            self._file = self._files.open(self.path, create=create)
             self._capacity_bytes = self._file.size_bytes()
         return self._file
 
@@ -116,7 +117,13 @@ class SparseIndex:
         if self._pending:
             self.write_pending()
         if self._mapped_bytes != self._capacity_bytes or not self._mapped_bytes:
-            file = self._open()
+            try:
+                file = self._open(create=False)
+            except DiskError as error:
+                if error.errno != errno.ENOENT:
+                    raise
+                self._entries = 0  # somebody took it away: it was a hint
+                return b""
             self._mapped_bytes = self._capacity_bytes
             self._map = file.map(self._mapped_bytes) if self._mapped_bytes else b""
             if self._capacity_bytes < self.entries_max * self.entry_size:

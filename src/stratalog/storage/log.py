@@ -106,6 +106,9 @@ class Log:
         self._closed = False
         self._failure: DiskError | None = None
         self._truncations = 0
+        # Segments made, and made durable in their directory. Whoever opens a log is not told
+        # whether the names it found are durable, so the first flush sees to it.
+        self._names, self._synced_names = 1, 0
         self._mirrored_start = loaded.mirrored_start
         self._rules = produce_rules(config)
         self._topic_id = read_topic_id(context.files, self._metadata_path)
@@ -335,6 +338,7 @@ class Log:
         return segment
 
     def new_segment(self, base_offset: int) -> Segment:
+        self._names += 1
         return Segment.create(
             self.context.files,
             self.directory,
@@ -397,6 +401,9 @@ class Log:
             raise OffsetOutOfRangeError(offset, self.log_start_offset, self.high_watermark)
         if offset <= self.log_start_offset:
             return False
+        if offset > self.recovery_point:
+            # Its checkpoint must not outlive the records it stands behind.
+            self.flush()
         self.start_at(offset)
         return True
 
@@ -455,9 +462,10 @@ class Log:
             self.directory,
             self.log_end_offset,
             self._truncations,
+            self._names,
             targets,
             self.snapshots.take_unsynced(),
-            sync_directory=any(s.base_offset >= self.recovery_point for s in dirty),
+            sync_directory=self._names > self._synced_names,
         )
 
     def complete_flush(self, task: FlushTask) -> None:
@@ -466,6 +474,7 @@ class Log:
         # now may not be what was synced; the next flush will say.
         if task.truncations == self._truncations:
             self.recovery_point = max(self.recovery_point, task.end_offset)
+            self._synced_names = max(self._synced_names, task.names)
             self.last_flush_ms = self.context.clock.now_ms()
 
     def flush(self, *, include_empty_active: bool = False) -> None:

@@ -91,7 +91,7 @@ class LogManager:
         self.directories = [LogDirectory(self.files, path) for path in config.log_directories]
         self._topic_config = topic_config or self._default_topic_config
         self._identity = identity
-        self._handles = HandleCache()
+        self._handles = HandleCache.within_limits()
         self._deleting: list[tuple[int, LogDirectory, str]] = []
 
     def _default_topic_config(self, _topic: str) -> TopicConfig:
@@ -211,7 +211,7 @@ class LogManager:
     def _open(self, replica: _Replica) -> Log:
         # Descriptors are counted on one thread: while a log is opened on another, by itself.
         context = self._context(replica.directory)
-        context.handles = HandleCache()
+        context.handles = HandleCache(16)
         log = open_log(
             replica.path,
             self._topic_config(replica.topic_partition.topic),

@@ -290,6 +290,8 @@ class _Loading:
                 # What was being written ends here; what follows holds nothing.
                 for each in later:
                     self._remove(segments, each)
+                if later:
+                    self.files.sync_directory(self.directory)
                 return
 
     def _remove(self, segments: Segments, segment: Segment) -> None:

@@ -176,6 +176,9 @@ class SegmentScanner:
             return False
         self._report.truncated_bytes += end - scan.position
         segment.file().truncate(scan.position)
+        # Durable at once: the log may end at its recovery point now, so that no flush would come
+        # by, and what was cut must not be there again after the next crash.
+        segment.file().sync()
         return False
 
     def keep_damage(

@@ -178,7 +178,7 @@ class Segment:
         segment = cls(files, directory, base_offset, config, handles, created_ms=now_ms)
         segment._max_timestamp = TimestampOffset(NO_TIMESTAMP, base_offset)
         try:
-            file = segment.file()
+            file = segment.file(create=True)
             if config.preallocate:
                 file.truncate(config.segment_size_bytes)
             segment.become_active()
@@ -191,12 +191,12 @@ class Segment:
             raise
         return segment
 
-    def file(self) -> File:
-        """The ``.log``, opened when needed."""
+    def file(self, *, create: bool = False) -> File:
+        """The ``.log``, opened when needed. One that has vanished is an error, not empty."""
         self.recently_used = True
         file = self._file
         if file is None:
-            file = self._file = self._files.open(self.path, create=True)
+            file = self._file = self._files.open(self.path, create=create)
             self._handles.opened(self)
         return file
 
