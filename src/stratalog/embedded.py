@@ -18,7 +18,12 @@ from typing import TYPE_CHECKING, Self
 from typing_extensions import Buffer
 
 from stratalog.config import BrokerConfig, TopicConfig
-from stratalog.errors import ConfigError, LogDirectoryError, OffsetOutOfRangeError
+from stratalog.errors import (
+    ConfigError,
+    LogDirectoryError,
+    OffsetOutOfRangeError,
+    StratalogError,
+)
 from stratalog.records import Codec, Record, build_batch
 from stratalog.records.columns import KAFKA_COLUMNS, StoredRecord, decode_columns, decode_records
 from stratalog.storage.appending import LogAppendInfo
@@ -72,9 +77,12 @@ class LogsDirectory:
             broker, topic_config=lambda name: self._topics.get(name, self._default)
         )
         self._manager.start()
+        try:
+            self._manager.flush_appended()
+        except StratalogError:
+            self._manager.shutdown()
+            raise
         for log in self._manager:
-            if log.needs_flush:
-                log.flush()
             log.raise_high_watermark(log.log_end_offset)
 
     def __enter__(self) -> Self:

@@ -319,7 +319,7 @@ def test_recovery_point_and_high_watermark_stay_inside_the_log(make_log: MakeLog
     log.append_as_leader(batch(3))
     log.update_high_watermark(6)
     log.delete_records(5)
-    assert log.recovery_point == 5
+    assert log.recovery_point == 6
 
 
 # --- many at once --------------------------------------------------------------------------------

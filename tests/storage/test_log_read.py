@@ -371,7 +371,7 @@ def test_records_above_the_high_watermark_cannot_be_deleted(make_log: MakeLog, o
     assert log.log_start_offset == 0
 
 
-def test_raising_the_log_start_raises_the_recovery_point_and_cuts_the_epochs(
+def test_raising_the_log_start_flushes_what_it_stands_behind_and_cuts_the_epochs(
     make_log: MakeLog,
 ) -> None:
     log = make_log()
@@ -379,7 +379,7 @@ def test_raising_the_log_start_raises_the_recovery_point_and_cuts_the_epochs(
         log.append_as_leader(batch(2), leader_epoch=epoch)
     log.update_high_watermark(6)
     log.raise_log_start_offset(5)
-    assert log.recovery_point == 5
+    assert log.recovery_point == 6
     assert [(e.epoch, e.start_offset) for e in log.epochs.entries] == [(3, 5)]
 
 

@@ -87,7 +87,7 @@ def test_a_changed_byte_in_the_last_batch_cuts_it_if_it_was_not_flushed(
 
 
 @pytest.mark.parametrize("recovery_point", [0, 16, 18])
-def test_a_last_batch_whose_offset_went_backwards_is_cut_if_it_was_not_flushed(
+def test_a_sound_last_batch_whose_offset_went_backwards_is_neither_served_nor_cut(
     recovery_point: int,
 ) -> None:
     for base_offset in (-(2**63), -1, 0, 16, 17):
@@ -95,9 +95,11 @@ def test_a_last_batch_whose_offset_went_backwards_is_cut_if_it_was_not_flushed(
         changed = base_offset.to_bytes(8, "big", signed=True)
         whole = files.contents(ACTIVE)
         files.put(ACTIVE, whole[:99] + changed + whole[107:])
+        before = files.contents(ACTIVE)
         log = opened(files, recovery_point=recovery_point)
-        assert log.log_end_offset == 18
+        assert log.is_damaged
         assert readable(log) == stored(written())[:9]
+        assert files.contents(ACTIVE) == before
 
 
 @pytest.mark.parametrize("recovery_point", [0, 16, 18])
@@ -118,12 +120,23 @@ def test_a_whole_batch_that_nobody_flushed_is_kept() -> None:
     assert log.epochs.latest_epoch == 4
 
 
-def test_a_stale_batch_behind_the_last_one_is_not_served() -> None:
+def test_a_stale_batch_behind_the_last_one_is_neither_served_nor_cut() -> None:
     stale = stored(written())[3]
     files = with_tail(stale)
     log = opened(files, recovery_point=20)
-    assert log.log_end_offset == 20
+    assert log.is_damaged
     assert readable(log) == stored(written())
+    assert files.contents(ACTIVE).endswith(stale)
+
+
+def test_of_two_batches_that_contradict_each_other_the_odd_one_is_damaged() -> None:
+    files = written()
+    whole = files.contents(ACTIVE)
+    files.put(ACTIVE, (10**6).to_bytes(8, "big") + whole[8:])
+    log = opened(files)
+    assert [(d.start_position, d.end_offset) for d in report(log).damage[16]] == [(0, 18)]
+    assert readable(log) == [*stored(written())[:8], *stored(written())[9:]]
+    assert log.log_end_offset == 20
 
 
 def test_what_is_cut_is_reported() -> None:

@@ -185,6 +185,14 @@ class SegmentScan:
         """Before the first ``feed``: begin in the middle of a segment whose first ``position``
         bytes, and the indexes of them, are known to be good."""
 
+    last_position: int
+    offset_before_last: int
+    @property
+    def is_order_fault(self) -> bool:
+        """Whether the faulty batch is sound but for offsets that go backwards. The batch before
+        it began at ``last_position``, where ``offset_before_last`` was the next offset; -1 if
+        none was counted since the scan began or resumed."""
+
     @property
     def is_contents_fault(self) -> bool:
         """Whether the faulty batch has a right CRC and offsets that follow: only its records are

@@ -46,6 +46,8 @@ cdef class SegmentScan:
     cdef readonly int64_t index_interval_bytes
     cdef readonly int64_t position
     cdef readonly int64_t next_offset
+    cdef readonly int64_t last_position
+    cdef readonly int64_t offset_before_last
     cdef readonly int64_t wanted_bytes
     cdef readonly int64_t max_timestamp_ms
     cdef readonly int64_t offset_of_max_timestamp
@@ -80,6 +82,8 @@ cdef class SegmentScan:
         self.all_headers = all_headers
         self.decompressed_max_bytes = decompressed_max_bytes
         self.next_offset = base_offset
+        self.last_position = -1
+        self.offset_before_last = base_offset
         self.max_timestamp_ms = -1
         self.offset_of_max_timestamp = -1
         self.first_timestamp_ms = -1
@@ -141,6 +145,10 @@ cdef class SegmentScan:
         self.indexed_timestamp_ms = indexed_timestamp_ms
 
     @property
+    def is_order_fault(self):
+        return self.fault_code == FAULT_ORDER
+
+    @property
     def is_contents_fault(self):
         return self.fault_code in CONTENTS_FAULTS
 
@@ -154,6 +162,7 @@ cdef class SegmentScan:
     def resume(self, int64_t position, int64_t next_offset):
         self.position = position
         self.next_offset = next_offset
+        self.last_position = -1
         self.fault_code = FAULT_NONE
         self.contents_reason = None
 
@@ -276,6 +285,8 @@ cdef class SegmentScan:
         self.magic_mask |= 1 << h.magic
         self.batch_count += 1
         self.record_count += max(h.record_count, 0)
+        self.last_position = self.position
+        self.offset_before_last = self.next_offset
         self.position += h.size_bytes
         self.next_offset = h.last_offset + 1
         return FAULT_NONE

@@ -74,8 +74,8 @@ def _check_log(log: Log) -> list[Finding]:
         end_positions={segment.base_offset: segment.size_bytes for segment in log.segments},
         epochs=log.epochs.entries,
         producers=tuple(log.producers),
-        log_end_offset=log.log_start_offset,
-            log.log_end_offset,
+        log_start_offset=log.log_start_offset,
+        log_end_offset=log.log_end_offset,
     )
     files = ReadOnlyFileSystem(log.context.files)
     report = _look(ReplicaCheck(files, log.directory, owner=owner))

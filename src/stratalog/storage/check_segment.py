@@ -15,7 +15,6 @@ from stratalog.records import (
     ControlRecord,
     SegmentScan,
     check_crc,
-    find_valid_batch,
     read_control_batch,
     read_header,
 )
@@ -28,13 +27,13 @@ from stratalog.storage.check_indexes import (
 from stratalog.storage.check_producers import Piece
 from stratalog.storage.files import File, FileSystem, read_file
 from stratalog.storage.findings import Finding, Kind, error, warning
-from stratalog.storage.index import RELATIVE_OFFSET_MAX
 from stratalog.storage.inspection import SegmentFiles
 from stratalog.storage.layout import (
     OFFSET_INDEX_SUFFIX,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
 )
+from stratalog.storage.resync import pass_over
 from stratalog.storage.transactions import AbortedTransaction
 
 _READ_BYTES = 4 << 20
@@ -47,7 +46,6 @@ _HEADER_BYTES = 61
 # Every batch, also the first, gets an entry: the tables that index entries are looked up in.
 _EVERY_BATCH = -1
 
-CUT_SHORT = "the batch there is cut short"
 
 Progress = Callable[[int], None]
 
@@ -62,6 +60,7 @@ class BadRange:
     end_offset: int
     reason: str
     is_zeros: bool = False
+    holds_batches: bool = False
 
 
 @dataclass(slots=True)
@@ -239,36 +238,21 @@ class SegmentCheck:
 
     def _pass_over(self, file: File, end: int) -> None:
         """Note the bytes that are no batch, and go on at the next one that is."""
-        scan = self._scan
-        start = scan.position
-        found, first_offset = self._next_valid(file, start, end)
-        is_zeros = found == end and _is_zeros(file, start, end)
+        start = self._scan.position
+        gap = pass_over(file, self._scan, end=end)
+        is_zeros = gap.end == end and _is_zeros(file, gap.start, end)
         self.facts.bad.append(
             BadRange(
-                start, found, scan.next_offset, first_offset, scan.fault or CUT_SHORT, is_zeros
+                gap.start,
+                gap.end,
+                gap.start_offset,
+                gap.end_offset,
+                gap.reason,
+                is_zeros,
+                gap.holds_batches,
             )
         )
-        scan.resume(found, max(scan.next_offset, first_offset))
-        self._progress(found - start)
-
-    def _next_valid(self, file: File, start: int, end: int) -> tuple[int, int]:
-        """Position and first offset of the next valid batch, or the end."""
-        scan = self._scan
-        lowest = scan.next_offset
-        highest = self._segment.base_offset + RELATIVE_OFFSET_MAX
-        position = start + (_whole_batch_bytes(file, start, end) or 1)
-        while position < end:
-            window = file.read_at(position, min(_SEARCH_BYTES, end - position))
-            at = find_valid_batch(window, 0, position, lowest, highest)
-            if at >= 0:
-                header = read_header(memoryview(window)[at:], 0, position + at)
-                assert header is not None, "a batch was found there"
-                known = header.base_offset if header.base_offset >= 0 else header.last_offset
-                return position + at, known
-            if position + len(window) >= end:
-                break
-            position += max(1, len(window) - _OVERLAP_BYTES)
-        return end, lowest
+        self._progress(gap.end - start)
 
     def _take_facts(self) -> None:
         facts, scan = self.facts, self._scan
@@ -294,7 +278,7 @@ class SegmentCheck:
                         offset=bad.start_offset,
                     )
                 )
-            elif self._is_last:
+            elif self._is_last and not bad.holds_batches:
                 what = "zeros" if bad.is_zeros else f"no whole batch: {bad.reason}"
                 self._add(
                     warning(

@@ -438,7 +438,7 @@ class Log:
 
     @property
     def needs_flush(self) -> bool:
-        return self.unflushed_messages > 0 and self._failure is None and not self.is_damaged
+        return self.unflushed_messages > 0 and self._failure is None
 
     def is_flush_due(self, now_ms: int) -> bool:
         """By ``flush.ms``: whether the last flush is too long ago."""

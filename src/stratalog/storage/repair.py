@@ -262,7 +262,8 @@ class _Planning:
         aside = {each.base_offset for each in self._aside}
         follows = any(each.batch_count for each in later if _base(each) not in aside)
         at_end = bad.end >= facts.size_bytes
-        return at_end and not follows and bad.start_offset >= self._recovery_point
+        found = follows or bad.holds_batches
+        return at_end and not found and bad.start_offset >= self._recovery_point
 
     def _choices(self, facts: SegmentFacts, bad: BadRange) -> str:
         end_offset = max(bad.end_offset, bad.start_offset + 1)

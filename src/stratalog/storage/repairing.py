@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from stratalog.clock import Clock, SystemClock
 from stratalog.config import TopicConfig
-from stratalog.errors import CorruptFileError, CorruptSegmentError
+from stratalog.errors import CorruptFileError, CorruptSegmentError, StorageError
 from stratalog.storage.check_replica import ReplicaCheck, ReplicaReport
 from stratalog.storage.checkpoint import read_offsets, write_offsets
 from stratalog.storage.context import DirectoryState, LogContext
@@ -144,9 +144,11 @@ class Repair:
                 self._remove_indexes(action.base_offset)
         if plan.actions:
             self._files.sync_directory(self.replica.directory)
-        # With damage left that nobody has decided about, opening the log is for its next owner,
-        # who knows what was flushed.
-        if plan.changed_from is not None and not plan.decisions:
+        if plan.changed_from is None:
+            return
+        if plan.decisions:
+            self._rebuild_around_damage()
+        else:
             self._rebuild(plan.changed_from)
 
     def _lower(self, action: LowerCheckpoint) -> None:
@@ -223,6 +225,23 @@ class Repair:
             path = segment_file(self.replica.directory, base_offset, suffix)
             self._files.unlink(path, missing_ok=True)
         self._files.sync_directory(self.replica.directory)
+
+    def _rebuild_around_damage(self) -> None:
+        """Damage is left that nobody has decided about: a clean start builds what is missing and
+        cuts nothing."""
+        context = LogContext(
+            self._files, self._clock, HandleCache(), DirectoryState(), flush_on_ack=False
+        )
+        # What cannot be opened at all is told by the look that follows.
+        with suppress(StorageError):
+            open_log(
+                self.replica.directory,
+                self._config,
+                context,
+                clean=True,
+                recovery_point=self._offsets.get(RECOVERY_POINT_CHECKPOINT, 0),
+                log_start_offset=self._offsets.get(LOG_START_CHECKPOINT, 0),
+            ).abandon()
 
     def _rebuild(self, from_offset: int) -> None:
         """Let the engine read the log again, and write what it builds from it."""

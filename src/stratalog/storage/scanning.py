@@ -9,15 +9,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from stratalog.config import TopicConfig
-from stratalog.errors import (
-    CorruptBatchError,
-    CorruptSegmentError,
-    SegmentOffsetOverflowError,
-)
-from stratalog.records import BatchHeader, SegmentScan, check_crc, find_valid_batch, read_header
+from stratalog.errors import CorruptSegmentError, SegmentOffsetOverflowError
+from stratalog.records import BatchHeader, SegmentScan, read_header
 from stratalog.storage.damage import Damage
 from stratalog.storage.epochs import LeaderEpochs
-from stratalog.storage.index import RELATIVE_OFFSET_MAX, TimestampOffset
+from stratalog.storage.index import TimestampOffset
+from stratalog.storage.resync import CONTRADICTED, Gap, has_batches, pass_over
 from stratalog.storage.segment import Segment
 
 _SCAN_BYTES = 4 << 20
@@ -142,9 +139,14 @@ class SegmentScanner:
                 scan.offset_of_max_timestamp if scan.max_timestamp_ms >= 0 else segment.base_offset,
             ),
         )
+        times = prefix.time_entries + scan.time_entries
+        if any(damage.reason == CONTRADICTED for damage in segment.damage.ranges):
+            # Its timestamp counted before its offset was found to be wrong.
+            times = b""
+            segment.forget_max_timestamp()
         for index, entries in (
             (segment.offset_index, prefix.offset_entries + scan.offset_entries),
-            (segment.time_index, prefix.time_entries + scan.time_entries),
+            (segment.time_index, times),
         ):
             # A log that was closed and opened counts its intervals anew, so that rebuilding can
             # want more entries than there is room for. They are hints: the last are left out.
@@ -167,15 +169,20 @@ class SegmentScanner:
     ) -> bool:
         """Cut at the fault if that is what an interrupted write leaves: nothing valid follows,
         and nothing from there on was known to be flushed."""
-        if self._resume_behind(segment, scan, end):
+        gap = pass_over(segment.file(), scan, end=end)
+        if gap.end < end:
+            self._add_damage(segment, gap, gap.end_offset)
             return True
-        with_batches = [each for each in later if self._has_batches(each)]
-        if with_batches or scan.next_offset < recovery_point:
-            end_offset = with_batches[0].base_offset if with_batches else recovery_point
-            self._add_damage(segment, scan, end, end_offset)
+        holders = [
+            each for each in later if has_batches(each.file(), each.size_bytes, each.base_offset)
+        ]
+        if gap.holds_batches or holders or gap.start_offset < recovery_point:
+            end_offset = holders[0].base_offset if holders else recovery_point
+            self._add_damage(segment, gap, max(end_offset, gap.start_offset + 1))
             return False
-        self._report.truncated_bytes += end - scan.position
-        segment.file().truncate(scan.position)
+        self._report.truncated_bytes += end - gap.start
+        scan.resume(gap.start, gap.start_offset)
+        segment.file().truncate(gap.start)
         # Durable at once: the log may end at its recovery point now, so that no flush would come
         # by, and what was cut must not be there again after the next crash.
         segment.file().sync()
@@ -185,67 +192,19 @@ class SegmentScanner:
         self, segment: Segment, scan: SegmentScan, end: int, *, next_base_offset: int | None
     ) -> bool:
         """For what was flushed: nothing of it is ever cut."""
-        if self._resume_behind(segment, scan, end):
+        gap = pass_over(segment.file(), scan, end=end)
+        if gap.end < end:
+            self._add_damage(segment, gap, gap.end_offset)
             return True
         if next_base_offset is None:
-            next_base_offset = max(scan.next_offset + 1, self.flushed_end_offset)
-        self._add_damage(segment, scan, end, next_base_offset)
+            next_base_offset = max(gap.start_offset + 1, self.flushed_end_offset)
+        self._add_damage(segment, gap, next_base_offset)
         return False
 
-    def _resume_behind(self, segment: Segment, scan: SegmentScan, end: int) -> bool:
-        """Go on at the next valid batch of this file, if there is one."""
-        position = self._next_valid_position(segment, scan, end)
-        if position < 0:
-            return False
-        header = read_header(segment.file().read_at(position, _HEADER_BYTES), 0, position)
-        assert header is not None, "a batch was found there"
-        first_offset = header.base_offset if header.base_offset >= 0 else header.last_offset
-        self._add_damage(segment, scan, position, first_offset)
-        return True
-
-    def _next_valid_position(self, segment: Segment, scan: SegmentScan, end: int) -> int:
-        start = scan.position + 1
-        whole = self._whole_batch(segment, scan, end)
-        if whole is not None:
-            # Its CRC is right, only its offsets are not: what lies inside it are its own contents,
-            # not batches of the log.
-            start = scan.position + whole.size_bytes
-        mapped = segment.file().map(end)
-        highest = segment.base_offset + RELATIVE_OFFSET_MAX
-        return find_valid_batch(mapped, start, 0, scan.next_offset, highest)
-
-    def _whole_batch(self, segment: Segment, scan: SegmentScan, end: int) -> BatchHeader | None:
-        try:
-            header = read_header(
-                segment.file().read_at(scan.position, _HEADER_BYTES), 0, scan.position
-            )
-        except CorruptBatchError:
-            return None
-        if header is None or scan.position + header.size_bytes > end:
-            return None
-        return header if check_crc(segment.read_batch(header)) else None
-
-    def _has_batches(self, segment: Segment) -> bool:
-        if segment.size_bytes == 0:
-            return False
-        mapped = segment.file().map(segment.size_bytes)
-        highest = segment.base_offset + RELATIVE_OFFSET_MAX
-        return find_valid_batch(mapped, 0, 0, segment.base_offset, highest) >= 0
-
-    def _add_damage(
-        self, segment: Segment, scan: SegmentScan, end_position: int, end_offset: int
-    ) -> None:
-        """Remember what cannot be read, and put the scan behind it."""
-        damage = Damage(
-            scan.position,
-            end_position,
-            scan.next_offset,
-            end_offset,
-            scan.fault or "the batch there is cut short",
-        )
+    def _add_damage(self, segment: Segment, gap: Gap, end_offset: int) -> None:
+        damage = Damage(gap.start, gap.end, gap.start_offset, end_offset, gap.reason)
         segment.damage.add(damage)
         self._report.damage.setdefault(segment.base_offset, []).append(damage)
-        scan.resume(end_position, end_offset)
 
 
 def trusted_prefix(segment: Segment, recovery_point: int) -> TrustedPrefix:

@@ -535,6 +535,10 @@ class Segment:
 
     # --- rebuilding ---------------------------------------------------------------------------
 
+    def forget_max_timestamp(self) -> None:
+        """It is looked up again when somebody asks."""
+        self._max_timestamp = None
+
     def adopt(self, *, size_bytes: int, max_timestamp: TimestampOffset) -> None:
         """Take over what a scan of the file has found."""
         self.size_bytes = size_bytes
