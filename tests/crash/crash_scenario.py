@@ -218,6 +218,7 @@ class Driver:
         self.log.truncate_to(offset)
         self.cut |= set(self.batches) - set(left)
         self.batches = left
+        check_producers(self.log, self.batches)
 
     def delete_to(self, offset: int) -> None:
         self.step = "delete"

@@ -94,6 +94,23 @@ def truncations(driver: Driver) -> None:
     driver.append(2)
 
 
+def truncated_transactions(driver: Driver) -> None:
+    """An abort is cut away and the transaction committed in its place."""
+    first, second = Producer(7), Producer(8)
+    driver.append(2, producer=first, transactional=True)
+    driver.append(1, producer=second, transactional=True)
+    driver.end_transaction(second, commit=False)
+    driver.flush()
+    driver.checkpoint()
+    end_offset = driver.log.log_end_offset
+    driver.end_transaction(first, commit=False)
+    driver.flush()
+    driver.truncate(end_offset)
+    driver.end_transaction(first, commit=True)
+    driver.flush()
+    driver.append(1, producer=first, transactional=True)
+
+
 def a_truncation_of_whole_segments(driver: Driver) -> None:
     """What is cut away lies in later segments; what is left is never rolled again."""
     for _ in range(14):
@@ -156,6 +173,7 @@ SCENARIOS = (
     an_abort_after_a_flush,
     idempotent_producers_and_restarts,
     truncations,
+    truncated_transactions,
     a_truncation_of_whole_segments,
     deletions,
     leader_epochs,
@@ -235,6 +253,20 @@ def test_a_second_crash_inside_recovery_changes_nothing(
     with capsys.disabled():
         print(f" {scenario.__name__}: {count} crash points inside recovery", end="")
     assert count > 50
+
+
+def test_a_truncation_is_durable_before_anything_is_written_in_its_place() -> None:
+    """Else old batches could come back behind a new one that did not arrive whole: damage."""
+    driver = Driver()
+    for _ in range(8):
+        driver.append(2)
+    driver.flush()
+    driver.truncate(4)
+    driver.append(2, size=300)  # over the sector that the old batches end in
+    driver.keep("appended")
+    for seed in range(60):
+        log = check_after(driver.moments[-1], CrashMode.REORDER, seed, driver)
+        assert not log.is_damaged
 
 
 @pytest.mark.deep

@@ -240,6 +240,22 @@ def test_a_failed_sync_never_moves_the_recovery_point() -> None:
     assert failures > 10
 
 
+def test_a_log_whose_flush_has_failed_is_never_flushed_nor_appended_to_again() -> None:
+    files, manager = ready()
+    work = Work(manager)
+    work.append(0)
+    log = work.log
+    files.fail(lambda operation: operation.kind == "sync")
+    with pytest.raises(DiskError):
+        log.flush()
+    assert log.failure is not None
+    for attempt in (log.flush, lambda: work.append(1)):
+        with pytest.raises(LogClosedError):
+            attempt()
+    assert log.recovery_point == 0
+    assert readable_batches(log) == work.batches
+
+
 def test_a_disk_that_really_fills_up_refuses_appends_until_there_is_room() -> None:
     files, manager = ready()
     files.put("/data/ballast", bytes(1 << 20))

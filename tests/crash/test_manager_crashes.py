@@ -225,6 +225,14 @@ def test_a_stop_without_a_crash_leaves_nothing_to_recover() -> None:
     check_started(owner.files.after_crash(CrashMode.LOSE_UNSYNCED), owner.expected, owner.ever)
 
 
+def test_the_mark_of_a_clean_stop_does_not_outlive_the_next_start() -> None:
+    owner = a_life()
+    assert "data/.kafka_cleanshutdown" in owner.files.after_crash("lose_unsynced").tree()
+    owner.start()
+    for mode in CrashMode:
+        assert "data/.kafka_cleanshutdown" not in owner.files.after_crash(mode).tree()
+
+
 def test_two_managers_cannot_own_one_directory() -> None:
     files = SimulatedFileSystem()
     clock = ManualClock(START_MS)

@@ -204,7 +204,7 @@ class LogMachine(RuleBasedStateMachine):
     def _is_remembered(self, producer_id: int) -> bool:
         """A restart may forget a producer all of whose batches are deleted."""
         known = self._data_of(producer_id)
-        return bool(known) and known[-1].base_offset >= self.log_start_offset
+        return bool(known) and known[-1].next_offset > self.log_start_offset
 
     @rule(producer_id=idempotent_ids)
     def send_a_batch_again(self, producer_id: int) -> None:
@@ -541,6 +541,18 @@ def run(examples: int, steps: int) -> None:
 
 def test_a_log_says_what_a_list_of_batches_says() -> None:
     run(examples=25, steps=40)
+
+
+def test_the_batch_that_the_log_start_lies_in_still_counts_for_its_producer() -> None:
+    machine = LogMachine()
+    machine.open_empty()
+    machine.append_idempotent([Record(b"k", b"v", (), START_MS)] * 2, Codec.NONE, 1)
+    machine.move_high_watermark(1.0)
+    machine.delete_records(0.5)
+    assert machine.log_start_offset == 1
+    machine.crash(CrashMode.KEEP_ALL, 0)
+    machine.send_a_batch_again(1)
+    machine.offsets_agree()
 
 
 @pytest.mark.deep

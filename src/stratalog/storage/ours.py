@@ -11,6 +11,8 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
+from crc32c import crc32c
+
 from stratalog.errors import DiskError
 from stratalog.storage.damage import Damage
 from stratalog.storage.files import FileSystem, read_file, replace_file
@@ -81,7 +83,9 @@ class OwnFiles:
         """``log-start-offset-checkpoint`` is no hint: losing it would bring deleted records back.
         So each partition keeps a copy."""
         self._make_directory()
-        replace_file(self._files, f"{self._directory}/log-start", b"%d\n" % offset)
+        number = b"%d" % offset
+        content = b"%s %08x\n" % (number, crc32c(number))
+        replace_file(self._files, f"{self._directory}/log-start", content)
 
     def forget_log_start(self) -> None:
         """The log is about to start lower: the copy must not come back either."""
@@ -90,8 +94,9 @@ class OwnFiles:
 
     def log_start(self) -> int:
         """The copy; 0 where there is none."""
-        text = self._read("log-start").strip()
-        return int(text) if text.isascii() and text.isdigit() else 0
+        number, _, crc = self._read("log-start").strip().partition(" ")
+        intact = number.isascii() and number.isdigit() and crc == f"{crc32c(number.encode()):08x}"
+        return int(number) if intact else 0
 
     # --- damage -------------------------------------------------------------------------------
 

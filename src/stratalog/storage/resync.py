@@ -46,11 +46,15 @@ def pass_over(file: File, scan: SegmentScan, *, end: int) -> Gap:
 
 
 def _odd_one_before(file: File, scan: SegmentScan, end: int) -> Gap | None:
-    """The batch before the fault, if the one at the fault would follow without it."""
+    """The batch before the fault, if the one at the fault would follow had that one begun where
+    the log then ended."""
     if not scan.is_order_fault or scan.last_position < 0:
         return None
+    odd = _batch_at(file, scan.last_position, scan.position)
     header = _batch_at(file, scan.position, end)
-    if header is None or _first_offset(header) <= scan.offset_before_last:
+    if odd is None or header is None:
+        return None
+    if _first_offset(header) <= scan.offset_before_last + odd.last_offset_delta:
         return None
     if scan.offset_entries[-4:] == scan.last_position.to_bytes(4, "big"):
         del scan.offset_entries[-_OFFSET_ENTRY_BYTES:]
