@@ -264,7 +264,7 @@ def test_a_truncation_is_durable_before_anything_is_written_in_its_place() -> No
     driver.truncate(4)
     driver.append(2, size=300)  # over the sector that the old batches end in
     driver.keep("appended")
-    for seed in range(60):
+    for seed in range(300):
         log = check_after(driver.moments[-1], CrashMode.REORDER, seed, driver)
         assert not log.is_damaged
 

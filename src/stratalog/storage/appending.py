@@ -7,7 +7,7 @@ from typing import NamedTuple
 from typing_extensions import Buffer
 
 from stratalog.config import TopicConfig
-from stratalog.errors import OffsetsOutOfOrderError
+from stratalog.errors import InvalidTransactionStateError, OffsetsOutOfOrderError
 from stratalog.records import (
     AppendOrigin,
     BatchHeader,
@@ -22,6 +22,7 @@ from stratalog.storage.producers import (
     ProducerBatch,
     ProducerStates,
 )
+from stratalog.storage.verification import VerificationGuard
 
 
 class LogAppendInfo(NamedTuple):
@@ -119,6 +120,23 @@ def plan_producer_changes(
         plan.completed.extend(change.completed)
     plan.completed.sort(key=lambda done: done.last_offset)
     return plan
+
+
+def check_verified(
+    producers: ProducerStates, batches: Sequence[BatchHeader], guard: VerificationGuard | None
+) -> None:
+    """A transaction's first batch here must come with the guard of the question about it."""
+    for batch in batches:
+        if not batch.is_transactional or batch.is_control:
+            continue
+        if producers.has_ongoing_transaction(batch.producer_id, batch.producer_epoch):
+            continue
+        asked = producers.verifications.get(batch.producer_id)
+        if asked is None or asked.guard is not guard:
+            raise InvalidTransactionStateError(
+                f"producer {batch.producer_id} has no transaction open here, and none was "
+                "verified with its coordinator"
+            )
 
 
 def produce_rules(config: TopicConfig) -> ProduceRules:

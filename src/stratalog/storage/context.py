@@ -35,6 +35,8 @@ class LogContext:
     directory_state: DirectoryState
     flush_on_ack: bool = True
     producer_expiration_ms: int = 86_400_000
+    # transaction.partition.verification.enable, where there is a coordinator to be asked.
+    verify_transactions: bool = False
     # Called before a log is cut: what is on disk must not stay above the cut.
     checkpoint_recovery_points: Callable[[], None] = lambda: None
     checkpoint_log_start_offsets: Callable[[], None] = lambda: None

@@ -35,6 +35,7 @@ from stratalog.storage.appending import (
     Append,
     LogAppendInfo,
     ProducerChanges,
+    check_verified,
     follower_append,
     plan_producer_changes,
     produce_rules,
@@ -60,6 +61,7 @@ from stratalog.storage.rolling import RollCause, RollReason, plan_roll
 from stratalog.storage.segment import Segment
 from stratalog.storage.segments import Segments
 from stratalog.storage.snapshots import Snapshots
+from stratalog.storage.verification import VerificationGuard
 
 
 @dataclass(slots=True)
@@ -163,8 +165,12 @@ class Log:
         *,
         leader_epoch: int = 0,
         origin: AppendOrigin = AppendOrigin.CLIENT,
+        verification_guard: VerificationGuard | None = None,
     ) -> LogAppendInfo:
-        """Check what a producer sent, give it offsets and write it; durable after ``flush``."""
+        """Check what a producer sent, give it offsets and write it; durable after ``flush``.
+
+        ``verification_guard`` is what ``start_verification`` gave for a transaction's first batch.
+        """
         self._check_appendable()
         now_ms = self.context.clock.now_ms()
         produced = validate_produced(
@@ -184,7 +190,28 @@ class Log:
                 now_ms,
                 origin,
                 produced.log_append_time_ms,
-            )
+            ),
+            verification_guard,
+        )
+
+    def start_verification(
+        self,
+        producer_id: int,
+        *,
+        sequence: int,
+        epoch: int,
+        supports_epoch_bump: bool = False,
+    ) -> VerificationGuard | None:
+        """Before the coordinator is asked about a transaction; None if it is open here already,
+        so that nobody needs to be asked."""
+        if self.producers.has_ongoing_transaction(producer_id, epoch):
+            return None
+        return self.producers.verifications.start(
+            producer_id,
+            sequence=sequence,
+            epoch=epoch,
+            now_ms=self.context.clock.now_ms(),
+            supports_epoch_bump=supports_epoch_bump,
         )
 
     def append_as_follower(self, records: Buffer, *, leader_epoch: int = -1) -> LogAppendInfo:
@@ -216,7 +243,7 @@ class Log:
         if directory.state is DiskState.OFFLINE:
             raise LogClosedError(f"{self.topic_partition} is offline: {directory.reason}")
 
-    def _append(self, append: Append) -> LogAppendInfo:
+    def _append(self, append: Append, guard: VerificationGuard | None = None) -> LogAppendInfo:
         # All that can refuse the batches comes before anything is changed.
         if append.size_bytes > self.config.segment_size_bytes:
             raise RecordBatchTooLargeError(append.size_bytes, self.config.segment_size_bytes)
@@ -234,6 +261,8 @@ class Log:
                 append.size_bytes,
                 is_duplicate=True,
             )
+        if self.context.verify_transactions and append.origin is not AppendOrigin.REPLICATION:
+            check_verified(self.producers, append.batches, guard)
         try:
             self._assign_epochs(append.batches)
             self._maybe_roll(append)

@@ -21,6 +21,7 @@ from stratalog.errors import (
 )
 from stratalog.records import AppendOrigin, BatchHeader, ControlRecord, ControlType
 from stratalog.storage.transactions import AbortedTransaction
+from stratalog.storage.verification import Verification, Verifications
 
 BATCHES_REMEMBERED = 5
 NO_SEQUENCE = -1
@@ -109,8 +110,15 @@ class CompletedTransaction:
 class ProducerAppend:
     """The changes that the batches of one append make to one producer."""
 
-    def __init__(self, current: ProducerState, origin: AppendOrigin) -> None:
+    def __init__(
+        self,
+        current: ProducerState,
+        origin: AppendOrigin,
+        verification: Verification | None = None,
+    ) -> None:
         self.updated = current.copy()
+        self.last_header: BatchHeader | None = None
+        self._verification = verification
         self.started: list[int] = []
         self.completed: list[CompletedTransaction] = []
         self._known_epoch = current.epoch
@@ -119,7 +127,9 @@ class ProducerAppend:
     def add_data(self, header: BatchHeader) -> None:
         self._check_epoch(header)
         if self._origin is AppendOrigin.CLIENT:
+            self._check_verified_sequence(header)
             self._check_sequence(header)
+        self.last_header = header
         updated = self.updated
         first_offset = header.base_offset
         updated.take_epoch(header.producer_epoch)
@@ -143,6 +153,7 @@ class ProducerAppend:
 
     def add_marker(self, header: BatchHeader, marker: ControlRecord) -> None:
         self._check_epoch(header)
+        self.last_header = header
         updated = self.updated
         if (
             marker.coordinator_epoch < updated.coordinator_epoch
@@ -172,6 +183,19 @@ class ProducerAppend:
             raise InvalidProducerEpochError(
                 f"producer {header.producer_id} sent epoch {header.producer_epoch}; "
                 f"epoch {self.updated.epoch} is known"
+            )
+
+    def _check_verified_sequence(self, header: BatchHeader) -> None:
+        asked = self._verification
+        if asked is None:
+            return
+        first = header.base_sequence
+        is_new = self._known_epoch == NO_PRODUCER_EPOCH
+        if first > asked.lowest_sequence or (asked.supports_epoch_bump and is_new and first != 0):
+            expected = 0 if asked.supports_epoch_bump and is_new else asked.lowest_sequence
+            raise OutOfOrderSequenceError(
+                f"producer {header.producer_id} sent sequence {first} while {expected} waits to "
+                "be verified"
             )
 
     def _check_sequence(self, header: BatchHeader) -> None:
@@ -205,6 +229,7 @@ class ProducerStates:
         self._unreplicated: dict[int, CompletedTransaction] = {}
         self.map_end_offset = 0
         self.last_snapshot_offset = 0
+        self.verifications = Verifications()
 
     def __len__(self) -> int:
         return len(self._producers)
@@ -223,11 +248,23 @@ class ProducerStates:
 
     def prepare(self, producer_id: int, origin: AppendOrigin) -> ProducerAppend:
         known = self._producers.get(producer_id)
-        return ProducerAppend(known or ProducerState(producer_id), origin)
+        asked = self.verifications.get(producer_id)
+        return ProducerAppend(known or ProducerState(producer_id), origin, asked)
+
+    def has_ongoing_transaction(self, producer_id: int, epoch: int) -> bool:
+        known = self._producers.get(producer_id)
+        if known is None or known.transaction_first_offset is None:
+            return False
+        return known.epoch == epoch
 
     def apply(self, change: ProducerAppend) -> None:
         """Make a prepared change true. Its finished transactions are handed to ``complete``."""
         self._producers[change.updated.producer_id] = change.updated
+        last = change.last_header
+        if last is not None and last.is_transactional:
+            self.verifications.settle(
+                last.producer_id, epoch=last.producer_epoch, is_control=last.is_control
+            )
         for first_offset in change.started:
             if self._ongoing and first_offset < next(reversed(self._ongoing)):
                 # One append brought several producers' transactions, in the order of the ids.
@@ -321,6 +358,7 @@ class ProducerStates:
         ]
         for producer_id in expired:
             del self._producers[producer_id]
+        self.verifications.remove_expired(now_ms, self._expiration_ms)
         return len(expired)
 
 
