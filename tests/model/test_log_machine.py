@@ -540,7 +540,7 @@ def run(examples: int, steps: int) -> None:
 
 
 def test_a_log_says_what_a_list_of_batches_says() -> None:
-    run(examples=25, steps=40)
+    run(examples=60, steps=50)
 
 
 def test_the_batch_that_the_log_start_lies_in_still_counts_for_its_producer() -> None:

@@ -26,18 +26,14 @@ from stratalog.errors import (
     LogDamagedError,
     OffsetOutOfRangeError,
     OutOfResourcesError,
-    RecordBatchTooLargeError,
     UnexpectedAppendOffsetError,
 )
-from stratalog.records import AppendOrigin, BatchHeader, validate_produced
+from stratalog.records import AppendOrigin, validate_produced
 from stratalog.storage import truncation
 from stratalog.storage.appending import (
     Append,
     LogAppendInfo,
-    ProducerChanges,
-    check_verified,
     follower_append,
-    plan_producer_changes,
     produce_rules,
 )
 from stratalog.storage.checkpoint import read_topic_id, write_topic_id
@@ -47,7 +43,6 @@ from stratalog.storage.epochs import LeaderEpochs
 from stratalog.storage.files import File
 from stratalog.storage.flushing import FlushTask
 from stratalog.storage.handles import HandleCache
-from stratalog.storage.index import RELATIVE_OFFSET_MAX
 from stratalog.storage.layout import (
     DELETED_SUFFIX,
     PARTITION_METADATA,
@@ -57,11 +52,12 @@ from stratalog.storage.layout import (
 from stratalog.storage.ours import OwnFiles
 from stratalog.storage.producers import ProducerStates
 from stratalog.storage.reading import FetchedData, Isolation, read_log
-from stratalog.storage.rolling import RollCause, RollReason, plan_roll
+from stratalog.storage.rolling import RollCause, RollReason
 from stratalog.storage.segment import Segment
 from stratalog.storage.segments import Segments
 from stratalog.storage.snapshots import Snapshots
 from stratalog.storage.verification import VerificationGuard
+from stratalog.storage.writing import write
 
 
 @dataclass(slots=True)
@@ -181,7 +177,8 @@ class Log:
             now_ms=now_ms,
             origin=origin,
         )
-        return self._append(
+        return write(
+            self,
             Append(
                 produced.headers,
                 produced.buffers,
@@ -227,7 +224,7 @@ class Log:
         lowest = first.base_offset if first.magic >= 2 else first.last_offset
         if lowest < self.log_end_offset:
             raise UnexpectedAppendOffsetError(lowest, self.log_end_offset)
-        return self._append(append)
+        return write(self, append)
 
     def _check_appendable(self) -> None:
         if self._closed or self._failure is not None:
@@ -243,102 +240,7 @@ class Log:
         if directory.state is DiskState.OFFLINE:
             raise LogClosedError(f"{self.topic_partition} is offline: {directory.reason}")
 
-    def _append(self, append: Append, guard: VerificationGuard | None = None) -> LogAppendInfo:
-        # All that can refuse the batches comes before anything is changed.
-        if append.size_bytes > self.config.segment_size_bytes:
-            raise RecordBatchTooLargeError(append.size_bytes, self.config.segment_size_bytes)
-        plan = plan_producer_changes(
-            self.producers, append.batches, append.origin, append.batch_bytes
-        )
-        if plan.duplicate is not None:
-            first = plan.duplicate
-            return LogAppendInfo(
-                first.first_offset,
-                first.last_offset,
-                first.timestamp_ms,
-                first.timestamp_ms,
-                self.log_start_offset,
-                append.size_bytes,
-                is_duplicate=True,
-            )
-        if self.context.verify_transactions and append.origin is not AppendOrigin.REPLICATION:
-            check_verified(self.producers, append.batches, guard)
-        try:
-            self._assign_epochs(append.batches)
-            self._maybe_roll(append)
-            self._write(append, plan)
-            # Of an old compressed message only the last offset is known.
-            first_offset = max(append.batches[0].base_offset, self.log_end_offset)
-            self.log_end_offset = append.last_offset + 1
-            self._apply(plan)
-        except OutOfResourcesError:
-            raise
-        except DiskError as error:
-            self.fail(error)
-            raise
-        if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
-            self.flush()
-        return LogAppendInfo(
-            first_offset,
-            append.last_offset,
-            append.max_timestamp_ms,
-            append.log_append_time_ms,
-            self.log_start_offset,
-            append.size_bytes,
-        )
-
-    def _assign_epochs(self, batches: Sequence[BatchHeader]) -> None:
-        for batch in batches:
-            epoch = batch.partition_leader_epoch
-            if batch.magic < 2:
-                self.epochs.clear()
-            elif epoch >= 0 and epoch != self.epochs.latest_epoch:
-                self.epochs.assign(epoch, batch.base_offset)
-
-    def _write(self, append: Append, plan: ProducerChanges) -> None:
-        active = self.segments.active
-        before_bytes = active.size_bytes
-        active.append(append.batches, append.buffers)
-        if not plan.completed:
-            return
-        aborted = self.producers.plan_aborted(plan.changes.values(), plan.completed)
-        try:
-            for each in aborted:
-                active.transaction_index.append(each)
-        except DiskError as error:
-            # A marker without its entry would let readers see what was aborted: all or nothing.
-            if isinstance(error, OutOfResourcesError):
-                active.truncate_to(self.log_end_offset, now_ms=append.now_ms)
-            active.size_bytes = before_bytes
-            raise
-
-    def _apply(self, plan: ProducerChanges) -> None:
-        for change in plan.changes.values():
-            self.producers.apply(change)
-        for done in plan.completed:
-            self.producers.complete(done)
-        self.producers.map_end_offset = self.log_end_offset
-
     # --- rolling ------------------------------------------------------------------------------
-
-    def _maybe_roll(self, append: Append) -> None:
-        reason = plan_roll(
-            self.segments.active,
-            self.config,
-            incoming_bytes=append.size_bytes,
-            incoming_last_offset=append.last_offset,
-            incoming_max_timestamp_ms=append.max_timestamp_ms,
-            now_ms=append.now_ms,
-        )
-        if reason is None:
-            return
-        first = append.batches[0]
-        # The first offset of an old compressed message is unknown without decompressing it: its
-        # last one bounds it from above, and the range of a segment from below.
-        expected = first.base_offset if first.magic >= 2 else append.last_offset
-        if first.magic < 2:
-            expected -= RELATIVE_OFFSET_MAX
-        self.roll(reason, expected_base_offset=expected)
 
     def roll(
         self,
