@@ -92,7 +92,7 @@ def dump(
     ):
         if given:
             raise UsageError(f"{flag} is not known here: leave it out to see the bytes as text.")
-    targets = [*(paths or []), *(path for path in files.split(",") if path)]
+    targets = [path for path in (*(paths or []), *files.split(",")) if path]
     if not targets:
         raise UsageError("No files were named: give them as arguments or as --files a,b.")
     if max_bytes < 0 or max_message_size < 0:

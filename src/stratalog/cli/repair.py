@@ -58,6 +58,8 @@ def repair(
             told.action(f"would {action}")
         left = []
     else:
+        # Once before the lock: a request that cannot be met leaves no lock file behind.
+        repairing.plan(request)
         with repairing.owned():
             plan = repairing.plan(request)
             repairing.run(plan, lambda action: told.action(str(action)))

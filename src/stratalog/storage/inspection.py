@@ -22,6 +22,7 @@ from stratalog.storage.layout import (
     parse_replica_directory,
     parse_segment_file,
     segment_file,
+    validate_topic_name,
 )
 
 
@@ -149,6 +150,8 @@ class Found:
 def find_replicas(files: FileSystem, path: str) -> Found:
     """The replicas that ``path`` names. The names of directories alone cannot tell a log
     directory called ``logs-1`` from a replica, so what is inside decides."""
+    if not path:
+        raise LogDirectoryError("the path is empty; name a log directory or a topic-partition")
     path = _plain(path)
     entries = _entries(files, path)
     if _looks_like_replica(entries):
@@ -182,7 +185,8 @@ def _looks_like_replica(entries: list[Entry]) -> bool:
 
 def _empty_replica(path: str) -> Found:
     try:
-        parse_replica_directory(os.path.basename(os.path.realpath(path)))
+        name = parse_replica_directory(os.path.basename(os.path.realpath(path)))
+        validate_topic_name(name.topic_partition.topic)
     except TopicNameError as error:
         raise LogDirectoryError(
             f"{path} is neither a log directory nor a replica's: no topic-partition in it, "
