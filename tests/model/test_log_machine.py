@@ -4,8 +4,6 @@ Hypothesis picks the steps: appends of every kind, rolls, flushes, reads, lookup
 both ends, restarts, kills and power losses. After each of them the log says what the list says.
 """
 
-from dataclasses import dataclass
-
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -16,6 +14,14 @@ from hypothesis.stateful import (
     precondition,
     rule,
     run_state_machine_as_test,
+)
+from log_model import (
+    ModelBatch,
+    aborted_batches,
+    first_not_older,
+    last_stable_offset,
+    open_transactions,
+    transactions,
 )
 
 from stratalog.config import TopicConfig
@@ -58,28 +64,6 @@ rows = st.lists(
 )
 idempotent_ids = st.sampled_from((1, 2, 3))
 transactional_ids = st.sampled_from((11, 12))
-
-
-@dataclass(frozen=True)
-class ModelBatch:
-    """A batch in the list: ``stored`` is what the log should hold, byte for byte."""
-
-    stored: bytes
-    produced: bytes
-    base_offset: int
-    records: tuple[Record, ...]
-    producer_id: int = -1
-    last_sequence: int = -1
-    is_transactional: bool = False
-    commits: bool | None = None
-
-    @property
-    def next_offset(self) -> int:
-        return self.base_offset + len(self.records)
-
-    @property
-    def is_control(self) -> bool:
-        return self.commits is not None
 
 
 def errors(findings: list[Finding]) -> list[str]:
@@ -231,7 +215,7 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(producer_id=transactional_ids)
     def send_outside_the_open_transaction(self, producer_id: int) -> None:
-        if producer_id not in self._open_transactions():
+        if producer_id not in open_transactions(self.batches):
             return
         batch = build_batch(
             [Record(b"k", b"v", (), START_MS)],
@@ -244,7 +228,7 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(producer_id=transactional_ids, commit=st.booleans())
     def end_transaction(self, producer_id: int, commit: bool) -> None:
-        if producer_id not in self._open_transactions():
+        if producer_id not in open_transactions(self.batches):
             return
         marker = {
             "commit": commit,
@@ -274,28 +258,6 @@ class LogMachine(RuleBasedStateMachine):
             origin=AppendOrigin.COORDINATOR,
         )
         self._take(batch)
-
-    def _open_transactions(self) -> dict[int, int]:
-        """First offsets, by producer."""
-        found: dict[int, int] = {}
-        for batch in self.batches:
-            if batch.is_control:
-                found.pop(batch.producer_id, None)
-            elif batch.is_transactional:
-                found.setdefault(batch.producer_id, batch.base_offset)
-        return found
-
-    def _transactions(self) -> list[tuple[int, int]]:
-        """Where each begins, and one past its marker; the latest first."""
-        found = [(first, 2**62) for first in self._open_transactions().values()]
-        opened: dict[int, int] = {}
-        for batch in self.batches:
-            if batch.is_control:
-                first_offset = opened.pop(batch.producer_id, batch.base_offset)
-                found.append((first_offset, batch.next_offset))
-            elif batch.is_transactional:
-                opened.setdefault(batch.producer_id, batch.base_offset)
-        return sorted(found, reverse=True)
 
     @rule(step=st.integers(1, 3))
     def change_leader(self, step: int) -> None:
@@ -344,7 +306,7 @@ class LogMachine(RuleBasedStateMachine):
         span = self.high_watermark - self.log_start_offset
         offset = self.log_start_offset + int(span * share)
         # A transaction is not cut in two here: of its first half only hints would be left.
-        for first_offset, end_offset in self._transactions():
+        for first_offset, end_offset in transactions(self.batches):
             if first_offset < offset < end_offset:
                 offset = max(first_offset, self.log_start_offset)
         self.flush()  # so does whoever writes the checkpoint that a restart goes by
@@ -441,54 +403,29 @@ class LogMachine(RuleBasedStateMachine):
                 aborting.discard(batch.producer_id)
             elif not (batch.is_transactional and batch.producer_id in aborting):
                 delivered.append(batch.base_offset)
-        aborted = self._aborted_batches()
+        aborted = aborted_batches(self.batches)
         expected = [b.base_offset for b in batches if not b.is_control]
         assert delivered == [offset for offset in expected if offset not in aborted]
-
-    def _aborted_batches(self) -> set[int]:
-        found: set[int] = set()
-        pending: dict[int, list[int]] = {}
-        for batch in self.batches:
-            if batch.is_control:
-                offsets = pending.pop(batch.producer_id, [])
-                found |= set() if batch.commits else set(offsets)
-            elif batch.is_transactional:
-                pending.setdefault(batch.producer_id, []).append(batch.base_offset)
-        return found
 
     def _bound(self, isolation: Isolation) -> int:
         if isolation is Isolation.LOG_END:
             return self.log_end_offset
         if isolation is Isolation.HIGH_WATERMARK:
             return self.high_watermark
-        return self._last_stable_offset()
+        return self._stable_offset()
 
-    def _last_stable_offset(self) -> int:
-        """Below every transaction that is open, or whose end lies above the high watermark."""
-        unstable = [self.high_watermark]
-        opened: dict[int, int] = {}
-        for batch in self.batches:
-            if batch.is_control:
-                first = opened.pop(batch.producer_id, None)
-                if first is not None and batch.base_offset >= self.high_watermark:
-                    unstable.append(first)
-            elif batch.is_transactional:
-                opened.setdefault(batch.producer_id, batch.base_offset)
-        return max(min([*unstable, *opened.values()]), self.log_start_offset)
+    def _stable_offset(self) -> int:
+        return last_stable_offset(
+            self.batches,
+            high_watermark=self.high_watermark,
+            log_start_offset=self.log_start_offset,
+        )
 
     @rule(at=near, isolation=st.sampled_from(Isolation))
     def look_up_by_time(self, at: int, isolation: Isolation) -> None:
         bound = self._bound(isolation)
-        expected = -1
-        for batch in self.batches:
-            for index, record in enumerate(batch.records):
-                offset = batch.base_offset + index
-                if record.timestamp_ms >= at and offset >= self.log_start_offset:
-                    expected = offset if offset < bound else -1
-                    break
-            else:
-                continue
-            break
+        found = first_not_older(self.batches, at, start_offset=self.log_start_offset)
+        expected = found if found < bound else -1
         assert list_offset(self.log, at, isolation).offset == expected
 
     @rule(beyond=st.integers(1, 5))
@@ -505,7 +442,7 @@ class LogMachine(RuleBasedStateMachine):
         assert log.log_start_offset == self.log_start_offset
         assert log.log_end_offset == self.log_end_offset
         assert log.high_watermark == self.high_watermark
-        assert log.last_stable_offset == self._last_stable_offset()
+        assert log.last_stable_offset == self._stable_offset()
         assert log.log_start_offset <= log.recovery_point <= log.log_end_offset
         # Rolling flushes too; whatever the log calls flushed has to survive from now on.
         self.flushed_offset = max(self.flushed_offset, log.recovery_point)

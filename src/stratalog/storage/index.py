@@ -16,7 +16,7 @@ import errno
 import struct
 from contextlib import suppress
 from itertools import chain, pairwise
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from typing_extensions import Buffer
 
@@ -57,7 +57,10 @@ class TimestampOffset(NamedTuple):
     offset: int
 
 
-class SparseIndex:
+EntryT = TypeVar("EntryT")
+
+
+class SparseIndex(Generic[EntryT]):
     """What the two have in common: a file of fixed-size entries, opened when first needed."""
 
     entry_size: int
@@ -81,6 +84,21 @@ class SparseIndex:
         # Entries not written yet. They are hints, so they may wait for the next flush or search,
         # and a write of its own for each is a good part of what an append would cost.
         self._pending = bytearray()
+        self._last: EntryT | None = None
+
+    def entry(self, slot: int) -> EntryT:
+        raise NotImplementedError
+
+    def _before_all(self) -> EntryT:
+        """What a search finds that lies before every entry."""
+        raise NotImplementedError
+
+    @property
+    def last(self) -> EntryT:
+        if self._last is None:
+            entries = self.entries
+            self._last = self.entry(entries - 1) if entries else self._before_all()
+        return self._last
 
     @property
     def entries(self) -> int:
@@ -151,7 +169,7 @@ class SparseIndex:
             self._capacity_bytes = max(self._capacity_bytes, end)
         except DiskFullError:
             self._entries -= len(pending) // self.entry_size
-            self._forget_last()
+            self._last = None
 
     def grow(self) -> None:
         """Preallocate to the maximum: this index is going to be appended to."""
@@ -193,7 +211,7 @@ class SparseIndex:
             self._open().write_at(0, [data])
         self._capacity_bytes = len(data)
         self._entries = len(data) // self.entry_size
-        self._forget_last()
+        self._last = None
 
     def _keep(self, entries: int) -> None:
         """Forget all but the first ``entries``. They are cut off the file, so that growing it
@@ -202,10 +220,7 @@ class SparseIndex:
             self.write_pending()
             self._entries = entries
             self._resize(self.size_bytes)
-            self._forget_last()
-
-    def _forget_last(self) -> None:
-        """The last entry may be kept in memory; it has changed on disk."""
+            self._last = None
 
     def file_to_sync(self) -> File | None:
         """The file with all entries written, if this process has had it open."""
@@ -243,27 +258,16 @@ class SparseIndex:
         return min(offset - self.base_offset, RELATIVE_OFFSET_MAX)
 
 
-class OffsetIndex(SparseIndex):
+class OffsetIndex(SparseIndex[OffsetPosition]):
     """Last offset of some batches, with the position each starts at; offsets strictly grow."""
 
     _layout = _OFFSET_ENTRY
     _lowest = (-1, 0)
     entry_size = _OFFSET_ENTRY.size
-    _last: OffsetPosition | None = None
 
     @property
     def is_full(self) -> bool:
         return self.entries >= self.entries_max
-
-    @property
-    def last(self) -> OffsetPosition:
-        if self._last is None:
-            entries = self.entries
-            self._last = self.entry(entries - 1) if entries else self._before_all()
-        return self._last
-
-    def _forget_last(self) -> None:
-        self._last = None
 
     def entry(self, slot: int) -> OffsetPosition:
         relative, position = offset_entry(self._buffer(), slot)
@@ -317,28 +321,17 @@ class OffsetIndex(SparseIndex):
             )
 
 
-class TimeIndex(SparseIndex):
+class TimeIndex(SparseIndex[TimestampOffset]):
     """The largest timestamp seen up to some offsets; timestamps strictly grow, offsets never
     shrink. The last slot is kept free for the entry that closing the segment forces."""
 
     _layout = _TIME_ENTRY
     _lowest = (NO_TIMESTAMP, 0)
     entry_size = _TIME_ENTRY.size
-    _last: TimestampOffset | None = None
 
     @property
     def is_full(self) -> bool:
         return self.entries >= self.entries_max - 1
-
-    @property
-    def last(self) -> TimestampOffset:
-        if self._last is None:
-            entries = self.entries
-            self._last = self.entry(entries - 1) if entries else self._before_all()
-        return self._last
-
-    def _forget_last(self) -> None:
-        self._last = None
 
     def entry(self, slot: int) -> TimestampOffset:
         timestamp_ms, relative = time_entry(self._buffer(), slot)
