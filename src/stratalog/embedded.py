@@ -53,6 +53,8 @@ def open_directory(
     names. The directory must be there unless ``create`` says otherwise, and nobody else may own
     it.
     """
+    if not str(path):
+        raise LogDirectoryError("the path is empty; name a log directory")
     place = Path(path)
     if not create and not place.is_dir():
         raise LogDirectoryError(f"{place} is not a directory; create=True would make it")

@@ -232,3 +232,9 @@ def test_every_setting_tells_what_it_is_for() -> None:
         for name, each in settings_of(level).items():
             assert each.doc.endswith("."), name
             assert len(each.doc) > 15, name
+
+
+def test_a_log_directory_inside_another_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"log\.dirs=/a/b: lies inside /a"):
+        BrokerConfig(log_dirs=("/a/b", "/a"))
+    BrokerConfig(log_dirs=("/a", "/ab"))

@@ -429,3 +429,21 @@ def test_a_refused_start_leaves_every_directory_as_it_was() -> None:
     with pytest.raises(LogDirectoryError):
         started(files, "/a", "/b")
     assert files.tree("/a") == before
+
+
+def test_topics_that_differ_only_in_dots_and_underscores_cannot_both_be() -> None:
+    logs = started(SimulatedFileSystem())
+    logs.create(TopicPartition("a.b", 0))
+    logs.create(TopicPartition("a.b", 1))
+    with pytest.raises(TopicNameError, match="collides"):
+        logs.create(TopicPartition("a_b", 0))
+    logs.shutdown()
+
+
+def test_a_directory_that_is_no_log_directory_is_refused_and_left_as_it_was() -> None:
+    files = SimulatedFileSystem()
+    files.make_directory("/data")
+    files.make_directory("/data/photographs")
+    with pytest.raises(LogDirectoryError, match="photographs"):
+        manager(files).start()
+    assert [entry.name for entry in files.list("/data")] == ["photographs"]

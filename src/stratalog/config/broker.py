@@ -341,6 +341,13 @@ class BrokerConfig(OwnSettings):
             if other != directory:
                 name = "log.dir" if self.log_dirs is None else "log.dirs"
                 raise ConfigError(name, directory, f"is the same directory as {other}")
+        for inner, directory in spelt.items():
+            for outer, other in spelt.items():
+                if inner.startswith(outer.rstrip("/") + "/"):
+                    name = "log.dir" if self.log_dirs is None else "log.dirs"
+                    raise ConfigError(
+                        name, directory, f"lies inside {other}, another log directory"
+                    )
 
     def _check_times(self) -> None:
         # Only the synonym that counts must be right: Kafka looks at no other.

@@ -51,7 +51,8 @@ _DIFFERENCES = """
 - `remote.storage.enable=true` is refused: there is no tiered storage.
 - NaN is refused where a number is expected.
 - `log.cleaner.threads=0` is refused with a reason; Kafka's start fails on a division by zero.
-- Two spellings of one directory in `log.dirs` are refused when the settings are read.
+- Two spellings of one directory in `log.dirs`, or one inside another, are refused when the settings
+  are read.
 """
 
 

@@ -85,6 +85,8 @@ class LogDirectory:
             self.files.sync_directory(os.path.dirname(os.path.abspath(self.path)))
         elif not found.is_directory:
             raise LogDirectoryError(f"{self.path} is not a directory")
+        else:
+            self.replicas()  # what is no log directory is refused before a lock file is left in it
         self._lock = self.files.lock(self._file(LOCK_FILE))
 
     def release(self) -> None:

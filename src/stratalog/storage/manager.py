@@ -277,6 +277,7 @@ class LogManager:
             raise TopicNameError(str(topic_partition), "a partition's number is not negative")
         if topic_partition in self:
             raise LogExistsError(f"{topic_partition} exists already")
+        self._refuse_collision(topic_partition.topic)
         if not is_new and not all(each.is_online for each in self.directories):
             raise LogDirectoryError(
                 f"{topic_partition} may be in a directory that is offline; it is not made anew"
@@ -288,6 +289,16 @@ class LogManager:
             except DiskError as error:
                 failures.append(str(error))
         raise LogDirectoryError(f"{topic_partition} could not be created: {'; '.join(failures)}")
+
+    def _refuse_collision(self, topic: str) -> None:
+        """Metrics are named after topics with ``.`` as ``_``: two topics must not share a name."""
+        shared = topic.replace(".", "_")
+        for log in self:
+            other = log.topic_partition.topic
+            if other != topic and other.replace(".", "_") == shared:
+                raise TopicNameError(
+                    topic, f"it collides with {other!r}: '.' and '_' count as the same"
+                )
 
     def _candidates(self, path: str | None) -> list[LogDirectory]:
         online = [directory for directory in self.directories if directory.is_online]
