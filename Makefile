@@ -26,8 +26,9 @@ $(KERNELS): $(KERNEL_SOURCES) tools/build-kernels | $(READY)
 	@PYTHON="$(CURDIR)/$(BIN)/python" tools/setup --kernels $(KERNEL_SOURCES)
 	@touch $@
 
-test: setup ## Run the tests (not the long ones, not those that need Apache Kafka)
+test: setup ## Run the tests, and a little fuzzing under AddressSanitizer
 	$(BIN)/python -m pytest -n $(WORKERS)
+	tools/fuzz-asan --seconds 5
 
 check: setup ## Lint, formatting, types, direction of imports
 	$(BIN)/ruff check .
