@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stratalog.storage.damage import Damage
-from stratalog.storage.ours import OwnFiles
+from stratalog.storage.ours import KnownDamage, OwnFiles
 from stratalog.storage.rolling import RollCause, RollReason
 from stratalog.testing import SimulatedFileSystem
 
@@ -62,15 +62,15 @@ def test_damage_is_remembered_durably_with_the_recovery_point_to_start_from() ->
     files = disk()
     OwnFiles(files, DIRECTORY).note_damage(17, {0: [Damage(10, 20, 3, 4, "torn")]})
     assert files.is_synced(DIRECTORY + "/.stratalog/damage")
-    assert OwnFiles(files, DIRECTORY).damaged_recovery_point() == 17
+    assert OwnFiles(files, DIRECTORY).known_damage() == KnownDamage(17, frozenset([0]))
 
 
 def test_without_damage_there_is_no_such_recovery_point() -> None:
     own = OwnFiles(disk(), DIRECTORY)
-    assert own.damaged_recovery_point() is None
+    assert own.known_damage() is None
     own.note_damage(17, {})
     own.forget_damage()
-    assert own.damaged_recovery_point() is None
+    assert own.known_damage() is None
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b"{}", b"\xff", b'{"recovery_point": "x"}', b"1"])
@@ -79,4 +79,4 @@ def test_a_garbled_note_of_damage_means_that_everything_is_read_again(content: b
     own = OwnFiles(files, DIRECTORY)
     own.note_damage(17, {})
     files.put(DIRECTORY + "/.stratalog/damage", content)
-    assert own.damaged_recovery_point() == 0
+    assert own.known_damage() == KnownDamage(0, frozenset([0]))

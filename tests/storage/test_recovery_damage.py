@@ -253,3 +253,16 @@ def stored_loosely(files: SimulatedFileSystem) -> list[bytes]:
         data = files.contents(log_file(base))
         found += [data[at : at + BATCH_BYTES] for at in range(0, len(data), BATCH_BYTES)]
     return found
+
+
+def test_damage_that_a_clean_start_met_is_met_by_every_start_after_it() -> None:
+    files = written(clean=True)
+    files.flip(log_file(16), 79, 0xFF)  # in the records of the first batch there
+    files.flip(log_file(16), BATCH_BYTES + 8, 0x01)  # the length of the last
+    first = opened(files, clean=True, recovery_point=20)
+    first.close()
+    for clean in (False, True):
+        log = opened(files, clean=clean, recovery_point=20)
+        assert report(log).damage == report(first).damage
+        assert log.log_end_offset == 20
+        log.close()

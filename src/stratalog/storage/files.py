@@ -218,11 +218,16 @@ class OsFileSystem:
     """The real one."""
 
     def open(self, path: str, *, create: bool = False, writable: bool = True) -> OsFile:
-        flags = os.O_CLOEXEC | (os.O_RDWR if writable else os.O_RDONLY)
+        # Without O_NONBLOCK a pipe that somebody has put here would be waited for, for ever.
+        flags = os.O_CLOEXEC | os.O_NONBLOCK | (os.O_RDWR if writable else os.O_RDONLY)
         try:
-            return OsFile(path, os.open(path, flags | (os.O_CREAT if create else 0), 0o644))
+            file = OsFile(path, os.open(path, flags | (os.O_CREAT if create else 0), 0o644))
+            mode = os.fstat(file.fileno()).st_mode
         except OSError as error:
             raise disk_error("open", path, error) from error
+        if stat.S_ISFIFO(mode) or stat.S_ISDIR(mode):
+            raise DiskError("open", path, errno.EINVAL, "it is not a regular file")
+        return file
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)

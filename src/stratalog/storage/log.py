@@ -53,6 +53,7 @@ from stratalog.storage.ours import OwnFiles
 from stratalog.storage.producers import ProducerStates
 from stratalog.storage.reading import FetchedData, Isolation, read_log
 from stratalog.storage.rolling import RollCause, RollReason
+from stratalog.storage.scanning import RecoveryReport
 from stratalog.storage.segment import Segment
 from stratalog.storage.segments import Segments
 from stratalog.storage.snapshots import Snapshots
@@ -74,6 +75,7 @@ class LoadedLog:
     is_damaged: bool
     own: OwnFiles
     mirrored_start: int
+    report: RecoveryReport
 
 
 class Log:
@@ -100,7 +102,7 @@ class Log:
         self.last_flush_ms = context.clock.now_ms()
         self.pending_deletes = PendingDeletes(context.files)
         self.own = loaded.own
-        self.recovery_report: object = None
+        self.recovery_report = loaded.report
         self._closed = False
         self._failure: DiskError | None = None
         self._truncations = 0

@@ -8,7 +8,7 @@ log-start  the offset this log starts at, where it is not its first segment's
 import json
 from collections.abc import Container
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from crc32c import crc32c
@@ -18,6 +18,14 @@ from stratalog.storage.damage import Damage
 from stratalog.storage.files import FileSystem, read_file, replace_file
 from stratalog.storage.layout import OWN_DIRECTORY
 from stratalog.storage.rolling import RollCause, RollReason
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDamage:
+    """The recovery point that counted when damage was found, and the segments it was found in."""
+
+    recovery_point: int
+    base_offsets: frozenset[int]
 
 
 class OwnFiles:
@@ -112,15 +120,17 @@ class OwnFiles:
             self._files, f"{self._directory}/damage", json.dumps(content, indent=1).encode()
         )
 
-    def damaged_recovery_point(self) -> int | None:
-        """The recovery point to start from again if this log was left damaged."""
+    def known_damage(self) -> KnownDamage | None:
+        """What an earlier start found, if this log was left damaged."""
         text = self._read("damage")
         if not text:
             return None
         try:
-            return int(json.loads(text)["recovery_point"])
+            content = json.loads(text)
+            bases = frozenset(int(base_offset) for base_offset in content["damage"])
+            return KnownDamage(int(content["recovery_point"]), bases)
         except (ValueError, KeyError, TypeError):
-            return 0
+            return KnownDamage(0, frozenset([0]))  # garbled: everything is read again
 
     def forget_damage(self) -> None:
         if self._exists:

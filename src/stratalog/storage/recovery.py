@@ -42,7 +42,7 @@ from stratalog.storage.layout import (
     segment_file,
 )
 from stratalog.storage.log import LoadedLog, Log
-from stratalog.storage.ours import OwnFiles
+from stratalog.storage.ours import KnownDamage, OwnFiles
 from stratalog.storage.producers import CompletedTransaction, ProducerStates
 from stratalog.storage.replay import replay, restore_newest
 from stratalog.storage.scanning import Progress, RecoveryReport, SegmentScanner, trusted_prefix
@@ -71,7 +71,6 @@ def open_log(
         clean=clean, recovery_point=recovery_point, log_start_offset=log_start_offset
     )
     log = Log(directory, config, context, loaded)
-    log.recovery_report = loading.report
     log.update_high_watermark(high_watermark)
     return log
 
@@ -89,15 +88,18 @@ class _Loading:
         self.entries = sweep(context.files, directory)
         names = {entry.name for entry in self.entries}
         self.own = OwnFiles(context.files, directory, exists=OWN_DIRECTORY in names)
+        self.known_damage: KnownDamage | None = None
         self.report = RecoveryReport()
         self.now_ms = context.clock.now_ms()
         self.epochs = self._load_epochs(LEADER_EPOCH_CHECKPOINT in names)
         self.scanner = SegmentScanner(config, self.epochs, self.report, progress)
 
     def run(self, *, clean: bool, recovery_point: int, log_start_offset: int) -> LoadedLog:
-        damaged_at = self.own.damaged_recovery_point()
-        if damaged_at is not None:
-            clean, recovery_point = False, min(recovery_point, damaged_at)
+        self.known_damage = self.own.known_damage()
+        if self.known_damage is not None:
+            # What was found damaged is read again, every time, until somebody has mended it.
+            clean = False
+            recovery_point = min(recovery_point, self.known_damage.recovery_point)
         self.scanner.flushed_end_offset = recovery_point
         segments = self._settle_segments(clean, recovery_point)
         if not len(segments):
@@ -134,6 +136,7 @@ class _Loading:
             is_damaged=bool(self.report.damage),
             own=self.own,
             mirrored_start=mirrored_start,
+            report=self.report,
         )
 
     def _settle_segments(self, clean: bool, recovery_point: int) -> Segments:
@@ -145,7 +148,7 @@ class _Loading:
                     self._rebuild_missing_indexes(segments, list(segments))
                     self._check_tail(segments)
                 elif len(segments):
-                    read = set(segments.from_floor(recovery_point))
+                    read = set(segments.from_floor(self._scan_from(recovery_point)))
                     unread = [segment for segment in segments if segment not in read]
                     self._rebuild_missing_indexes(segments, unread)
                     self._recover(segments, recovery_point)
@@ -274,7 +277,7 @@ class _Loading:
     # --- what was not known to be flushed -----------------------------------------------------
 
     def _recover(self, segments: Segments, recovery_point: int) -> None:
-        for segment in segments.from_floor(recovery_point):
+        for segment in segments.from_floor(self._scan_from(recovery_point)):
             later = segments.above(segment.base_offset)
 
             def settle(
@@ -285,7 +288,10 @@ class _Loading:
                 )
 
             cut_before = self.report.truncated_bytes
-            self.scanner.scan(segment, settle, trusted_prefix(segment, recovery_point))
+            prefix = None
+            if not self._was_damaged(segment):
+                prefix = trusted_prefix(segment, recovery_point)
+            self.scanner.scan(segment, settle, prefix)
             if self.report.truncated_bytes > cut_before:
                 # What was being written ends here; what follows holds nothing.
                 for each in later:
@@ -293,6 +299,14 @@ class _Loading:
                 if later:
                     self.files.sync_directory(self.directory)
                 return
+
+    def _scan_from(self, recovery_point: int) -> int:
+        known = self.known_damage
+        return recovery_point if known is None else min([recovery_point, *known.base_offsets])
+
+    def _was_damaged(self, segment: Segment) -> bool:
+        known = self.known_damage
+        return known is not None and segment.base_offset in known.base_offsets
 
     def _remove(self, segments: Segments, segment: Segment) -> None:
         segments.remove(segment)
@@ -305,7 +319,7 @@ class _Loading:
     def _note_damage(self, recovery_point: int) -> None:
         if self.report.damage:
             self.own.note_damage(recovery_point, self.report.damage)
-        elif self.own.damaged_recovery_point() is not None:
+        elif self.known_damage is not None:
             self.own.forget_damage()
 
     # --- what belongs to the whole log --------------------------------------------------------
