@@ -190,3 +190,11 @@ def test_a_log_goes_on_where_it_ended() -> None:
         assert log.append_as_leader(produced("next"), leader_epoch=3).first_offset == 20
         log.close()
         assert len(readable(opened(files, clean=True))) == 11
+
+
+def test_a_directory_with_the_name_of_a_segment_is_none() -> None:
+    files = written(clean=True)
+    files.make_directory(log_file(100))
+    log = opened(files, clean=True, recovery_point=20)
+    assert log.segments.base_offsets == [0, 8, 16]
+    assert log.log_end_offset == 20

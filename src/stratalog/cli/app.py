@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import typer
 
-from stratalog.cli.dump import dump
+from stratalog.cli.dump import VersionOption, dump
 from stratalog.cli.find import find
 from stratalog.cli.output import write_error
 from stratalog.cli.repair import repair
@@ -22,7 +22,6 @@ FAILURE = 1
 
 app = typer.Typer(
     name="stratalog",
-    help="Apache Kafka's log storage, to look at, check and repair.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -37,6 +36,11 @@ log_app.command("repair")(repair)
 log_app.command("segments")(segments)
 log_app.command("verify")(verify)
 app.add_typer(log_app)
+
+
+@app.callback()
+def options(version: VersionOption = False) -> None:
+    """Apache Kafka's log storage, to look at, check and repair."""
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -10,9 +10,25 @@ from typing import Annotated
 
 import typer
 
-from stratalog.cli.output import OutputFormat, OutputOption, UsageError
+from stratalog.cli.output import OutputFormat, OutputOption, UsageError, write_line
 
 MAX_BYTES = 2**31 - 1
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from stratalog import __version__
+
+        write_line(f"stratalog {__version__}")
+        raise typer.Exit
+
+
+VersionOption = Annotated[
+    bool,
+    typer.Option(
+        "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,50 +87,40 @@ def dump(
         bool, typer.Option("--transaction-log-decoder", help="Records of __transaction_state.")
     ] = False,
     cluster_metadata_decoder: Annotated[
-        bool, typer.Option("--cluster-metadata-decoder", hidden=True)
+        bool, typer.Option("--cluster-metadata-decoder", help="Records of __cluster_metadata.")
     ] = False,
     remote_log_metadata_decoder: Annotated[
-        bool, typer.Option("--remote-log-metadata-decoder", hidden=True)
+        bool,
+        typer.Option("--remote-log-metadata-decoder", help="Records of __remote_log_metadata."),
     ] = False,
     share_group_state_decoder: Annotated[
-        bool, typer.Option("--share-group-state-decoder", hidden=True)
+        bool, typer.Option("--share-group-state-decoder", help="Records of __share_group_state.")
     ] = False,
+    version: VersionOption = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """Print what is in .log, .index, .timeindex, .txnindex and .snapshot files."""
     from stratalog.cli import dump_decoders as decoders
     from stratalog.cli.dump_output import JsonOutput, TextOutput
 
-    for flag, given in (
-        ("--cluster-metadata-decoder", cluster_metadata_decoder),
-        ("--remote-log-metadata-decoder", remote_log_metadata_decoder),
-        ("--share-group-state-decoder", share_group_state_decoder),
-    ):
-        if given:
-            raise UsageError(f"{flag} is not known here: leave it out to see the bytes as text.")
     targets = [path for path in (*(paths or []), *files.split(",")) if path]
     if not targets:
         raise UsageError("No files were named: give them as arguments or as --files a,b.")
     if max_bytes < 0 or max_message_size < 0:
         raise UsageError("--max-bytes and --max-message-size cannot be negative.")
-    decoder: decoders.Decoder
-    if offsets_decoder:
-        decoder = decoders.offsets_decoder
-    elif transaction_log_decoder:
-        decoder = decoders.transaction_decoder
-    else:
-        decoder = decoders.class_decoder(
-            key_decoder_class or decoders.STRING_DECODER,
-            value_decoder_class or decoders.STRING_DECODER,
+    chosen = [
+        decoder
+        for is_given, decoder in (
+            (offsets_decoder, decoders.offsets_decoder),
+            (transaction_log_decoder, decoders.transaction_decoder),
+            (cluster_metadata_decoder, decoders.cluster_metadata_decoder),
+            (remote_log_metadata_decoder, decoders.remote_log_metadata_decoder),
+            (share_group_state_decoder, decoders.share_group_decoder),
         )
+        if is_given
+    ]
     options = DumpOptions(
-        print_data_log=bool(
-            print_data_log
-            or offsets_decoder
-            or transaction_log_decoder
-            or key_decoder_class
-            or value_decoder_class
-        ),
+        print_data_log=bool(print_data_log or chosen or key_decoder_class or value_decoder_class),
         deep_iteration=deep_iteration,
         verify_index_only=verify_index_only,
         index_sanity_check=index_sanity_check,
@@ -124,6 +130,15 @@ def dump(
     )
     from stratalog.cli.dump_files import Dumper
 
+    # Kafka's tool takes the first of several decoders, too.
+    decoder = (
+        chosen[0]
+        if chosen
+        else decoders.class_decoder(
+            key_decoder_class or decoders.STRING_DECODER,
+            value_decoder_class or decoders.STRING_DECODER,
+        )
+    )
     sink = JsonOutput() if output is OutputFormat.JSON else TextOutput()
     Dumper(options, decoder, sink).run([_normal(path) for path in targets])
 

@@ -1,30 +1,47 @@
-"""Records of Kafka's internal topics and of its metadata log: bytes to what its JSON shows.
+"""Records of Kafka's internal topics: how a described message becomes what Kafka's JSON shows.
 
 A message is a struct of fields in a fixed order. A *flexible* version has compact lengths
 (unsigned varint of length + 1) and ends every struct with tagged fields: a count, then tag, size
-and bytes of each; a tagged field at its default is neither written nor shown. The field lists are
-facts of the release named in the interop pom.
+and bytes of each; a tagged field at its default is neither written nor shown. A struct that may be
+null says so first: in a byte, or in an unsigned varint where it is tagged.
+
+Which messages there are is data: the ``dump_*_schemas`` modules beside this one hold the field
+lists, which are facts of the release named in the interop pom.
 """
 
 import base64
+import math
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from struct import Struct
 from typing import Any
 
 from stratalog.errors import CorruptBatchError
 
+TOO_SHORT = "the bytes end inside a number"
+ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
+
 _EVERY_VERSION = 1 << 15
+_STRING_BYTES_MAX = 0x7FFF
+_SHORT_MAX = 0x7FFF
+_FRAME_VERSION = 1
 _NUMBERS = {
+    "bool": Struct(">?"),
     "int8": Struct(">b"),
     "int16": Struct(">h"),
     "uint16": Struct(">H"),
     "int32": Struct(">i"),
     "int64": Struct(">q"),
+    "float64": Struct(">d"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
+    """``default`` matters to tagged fields only; each of them has one."""
+
     name: str
     kind: "str | Array | Message"
     since: int = 0
@@ -48,301 +65,221 @@ class Message:
     flexible_since: int = _EVERY_VERSION
 
 
+def flexible(*fields: Field, last_version: int = 0) -> Message:
+    """A message of which every version is flexible."""
+    return Message(fields, last_version, flexible_since=0)
+
+
 def decode_message(message: Message, data: bytes, at: int, version: int) -> dict[str, Any]:
     """The fields by name, as Kafka's JSON has them; ``CorruptBatchError`` if they do not fit."""
-    reader = _Reader(data, at, version, is_flexible=version >= message.flexible_since)
-    return reader.struct(message)
+    return _Reader(data, at).message(message, version)
+
+
+def decode_framed(
+    types: Mapping[int, tuple[str, Message]], data: bytes | None
+) -> tuple[int, int, dict[str, Any]]:
+    """Type, version and fields of a record that names its own type: the frame's version (1), the
+    type and the version, each an unsigned varint, then the message, and nothing after it."""
+    reader = _Reader(data or b"", 0)
+    frame_version = _short(reader, "frame version")
+    if frame_version == 0:
+        raise CorruptBatchError(
+            "Could not deserialize metadata record with frame version 0. Note that upgrades from "
+            "the preview release of KRaft in 2.8 to newer versions are not supported."
+        )
+    if frame_version != _FRAME_VERSION:
+        raise CorruptBatchError(
+            "Could not deserialize metadata record due to unknown frame version "
+            f"{frame_version}(only frame version {_FRAME_VERSION} is supported)"
+        )
+    kind, version = _short(reader, "type"), _short(reader, "version")
+    if kind not in types:
+        raise CorruptBatchError(
+            "org.apache.kafka.common.errors.UnsupportedVersionException: "
+            f"Unknown metadata id {kind}"
+        )
+    try:
+        fields = reader.message(types[kind][1], version)
+    except CorruptBatchError as error:
+        raise CorruptBatchError(f"Failed to deserialize record with type {kind}") from error
+    if reader.left_bytes:
+        raise CorruptBatchError(f"Found {reader.left_bytes} byte(s) of garbage after {kind}")
+    return kind, version, fields
+
+
+def _short(reader: "_Reader", name: str) -> int:
+    try:
+        value = reader.unsigned()
+    except CorruptBatchError as error:
+        raise CorruptBatchError(f"Error while reading {name}") from error
+    if value > _SHORT_MAX:
+        raise CorruptBatchError(f"Value for {name} was too large.")
+    return _signed(value, 16)
+
+
+def _signed(value: int, bits: int) -> int:
+    """The low bits as Java's cast would read them."""
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
 
 
 class _Reader:
-    def __init__(self, data: bytes, at: int, version: int, *, is_flexible: bool) -> None:
+    """Reads on from a position; what it raises says what Kafka's own reader says."""
+
+    def __init__(self, data: bytes, at: int) -> None:
         self._data = data
         self._at = at
-        self._version = version
-        self._is_flexible = is_flexible
+        self._version = self._last_version = 0
+        self._is_flexible = False
 
-    def struct(self, message: Message) -> dict[str, Any]:
+    @property
+    def left_bytes(self) -> int:
+        return len(self._data) - self._at
+
+    def message(self, message: Message, version: int) -> dict[str, Any]:
+        # A field that was always there is read in every version, be it one that cannot be.
+        self._version = max(version, 0)
+        self._last_version = message.last_version
+        self._is_flexible = self._version >= message.flexible_since
+        return self._struct(message)
+
+    def unsigned(self) -> int:
+        """An unsigned varint, in the signed 32 bits into which Kafka reads it."""
+        value = 0
+        for shift in range(0, 35, 7):
+            byte: int = self._number(_NUMBERS["int8"])
+            value |= (byte & 0x7F) << shift
+            if byte >= 0:
+                return _signed(value, 32)
+        raise CorruptBatchError(
+            "Varint is too long, the most significant bit in the 5th byte is set, "
+            f"converted value: {(value | 0xF0000000) & 0xFFFFFFFF:x}"
+        )
+
+    def _struct(self, message: Message) -> dict[str, Any]:
         present = [f for f in message.fields if f.since <= self._version <= f.until]
-        values = {f.name: self._value(f.kind, f.name) for f in present if f.tag is None}
+        values = {f.name: self._field(f) for f in present if f.tag is None}
         if self._is_flexible:
-            values |= self._tagged({f.tag: f for f in present if f.tag is not None})
+            values |= self._tagged({f.tag: f for f in message.fields if f.tag is not None})
         return {f.name: values[f.name] for f in present if f.name in values}
 
-    def _tagged(self, known: dict[int | None, Field]) -> dict[str, Any]:
+    def _tagged(self, known: dict[int, Field]) -> dict[str, Any]:
         values = {}
-        for _ in range(self._unsigned()):
-            tag, size = self._unsigned(), self._unsigned()
-            end = self._at + size
-            found = known.get(tag)
-            if found is not None:
-                if isinstance(found.kind, Message):
-                    self._at += 1  # says that the struct is there; it is, or it had no tag
-                value = self._value(found.kind, found.name)
-                if value != found.default:
-                    values[found.name] = value
-            self._at = end
-        return values
+        for _ in range(self.unsigned()):
+            tag, size = self.unsigned(), self.unsigned()
+            field = known.get(tag)
+            if field is None:
+                self._take(size)
+            elif not field.since <= self._version <= field.until:
+                raise CorruptBatchError(f"Tag {tag} is not valid for version {self._version}")
+            else:
+                values[tag] = self._field(field)
+        return {known[tag].name: v for tag, v in values.items() if v != known[tag].default}
+
+    def _field(self, field: Field) -> Any:
+        if field.nullable and isinstance(field.kind, Message):
+            if field.tag is None:
+                is_null = self._number(_NUMBERS["int8"]) < 0
+            else:
+                is_null = self.unsigned() <= 0
+            return None if is_null else self._value(field.kind, field.name)
+        value = self._value(field.kind, field.name)
+        if value is None and not field.nullable:
+            raise CorruptBatchError(f"non-nullable field {field.name} was serialized as null")
+        return value
 
     def _value(self, kind: "str | Array | Message", name: str) -> Any:
         if isinstance(kind, Message):
-            return self.struct(kind)
+            if self._version > self._last_version:
+                raise CorruptBatchError(f"Can't read version {self._version} of {name}")
+            return self._struct(kind)
         if isinstance(kind, Array):
-            count = self._length(4)
-            if count is None:
-                return None
-            self._check(count, name)  # no item has fewer bytes than one
-            return [self._value(kind.item, name) for _ in range(count)]
+            return self._array(kind, name)
         if kind in _NUMBERS:
             return self._number(_NUMBERS[kind])
         if kind == "uuid":
-            return base64.urlsafe_b64encode(self._take(16, name)).rstrip(b"=").decode()
-        size = self._length(2 if kind == "string" else 4)
-        if size is None:
+            if self.left_bytes < 16:
+                raise CorruptBatchError(TOO_SHORT)
+            return base64.urlsafe_b64encode(self._take(16)).rstrip(b"=").decode()
+        return self._string(name) if kind == "string" else self._bytes()
+
+    def _array(self, kind: Array, name: str) -> list[Any] | None:
+        count = self._length("int32")
+        if count < 0:
             return None
-        data = self._take(size, name)
-        return data.decode() if kind == "string" else base64.b64encode(data).decode()
+        if count > self.left_bytes:  # no item has fewer bytes than one
+            raise CorruptBatchError(
+                f"Tried to allocate a collection of size {count}, "
+                f"but there are only {self.left_bytes} bytes remaining."
+            )
+        item = Field(f"{name} element", kind.item)
+        return [self._field(item) for _ in range(count)]
 
-    def _length(self, width: int) -> int | None:
-        if self._is_flexible:
-            size = self._unsigned() - 1
-        else:
-            size = self._number(_NUMBERS["int16" if width == 2 else "int32"])
-        return None if size < 0 else size
+    def _string(self, name: str) -> str | None:
+        size = self._length("int16")
+        if size > _STRING_BYTES_MAX:
+            raise CorruptBatchError(f"string field {name} had invalid length {size}")
+        return None if size < 0 else self._take(size).decode(errors="replace")
 
-    def _number(self, layout: Struct) -> int:
-        (value,) = layout.unpack(self._take(layout.size, "a number"))
-        return int(value)
+    def _bytes(self) -> str | None:
+        size = self._length("int32")
+        return None if size < 0 else base64.b64encode(self._take(size)).decode()
 
-    def _unsigned(self) -> int:
-        value = shift = 0
-        while shift < 35:
-            byte = self._take(1, "a number")[0]
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
-        raise CorruptBatchError("a number has more than 5 bytes")
+    def _length(self, plain: str) -> int:
+        return self.unsigned() - 1 if self._is_flexible else self._number(_NUMBERS[plain])
 
-    def _check(self, size: int, name: str) -> None:
-        left = len(self._data) - self._at
-        if size > left:
-            raise CorruptBatchError(f"{name} needs {size} bytes, but there are only {left}")
+    def _number(self, layout: Struct) -> Any:
+        if self.left_bytes < layout.size:
+            raise CorruptBatchError(TOO_SHORT)
+        (value,) = layout.unpack_from(self._data, self._at)
+        self._at += layout.size
+        return value
 
-    def _take(self, size: int, name: str) -> bytes:
-        self._check(size, name)
+    def _take(self, size: int) -> bytes:
+        if size < 0:
+            raise CorruptBatchError(str(size))
+        if size > self.left_bytes:
+            raise CorruptBatchError(
+                f"Error reading byte array of {size} byte(s): "
+                f"only {self.left_bytes} byte(s) available"
+            )
         start, self._at = self._at, self._at + size
         return self._data[start : self._at]
 
 
-# --- __transaction_state -----------------------------------------------------------------------
+# --- the text of it --------------------------------------------------------------------------
 
-_TRANSACTION_PARTITIONS = Message((Field("topic", "string"), Field("partitionIds", Array("int32"))))
+_ESCAPED = re.compile('[\x00-\x1f"\\\\]')
+_SHORT_ESCAPES = {"\b": "b", "\t": "t", "\n": "n", "\f": "f", "\r": "r", '"': '"', "\\": "\\"}
 
-TRANSACTION_KEYS = {0: Message((Field("transactionalId", "string"),))}
-TRANSACTION_VALUES = {
-    0: Message(
-        (
-            Field("producerId", "int64"),
-            Field("previousProducerId", "int64", since=1, tag=0, default=-1),
-            Field("nextProducerId", "int64", since=1, tag=1, default=-1),
-            Field("producerEpoch", "int16"),
-            Field("nextProducerEpoch", "int16", since=1, tag=3, default=-1),
-            Field("transactionTimeoutMs", "int32"),
-            Field("transactionStatus", "int8"),
-            Field("transactionPartitions", Array(_TRANSACTION_PARTITIONS), nullable=True),
-            Field("transactionLastUpdateTimestampMs", "int64"),
-            Field("transactionStartTimestampMs", "int64"),
-            Field("clientTransactionVersion", "int16", since=1, tag=2, default=0),
-        ),
-        last_version=1,
-        flexible_since=1,
-    )
-}
 
-# --- __consumer_offsets --------------------------------------------------------------------------
+def to_json(value: Any) -> str:
+    """JSON as Kafka prints it: no blanks, only what must be escaped, Java's numbers."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{to_json(k)}:{to_json(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(to_json, value)) + "]"
+    if isinstance(value, str):
+        return '"' + _ESCAPED.sub(_escape, value) + '"'
+    if isinstance(value, float):
+        return java_double(value) if math.isfinite(value) else f'"{java_double(value)}"'
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
-GROUP_METADATA_TYPE = 2
 
-_OFFSET_KEY = Message(
-    (Field("group", "string"), Field("topic", "string"), Field("partition", "int32"))
-)
-_GROUP_KEY = Message((Field("groupId", "string"),))
-_MEMBER_KEY = Message((Field("groupId", "string"), Field("memberId", "string")))
-_MEMBER = Message(
-    (
-        Field("memberId", "string"),
-        Field("groupInstanceId", "string", since=3, nullable=True),
-        Field("clientId", "string"),
-        Field("clientHost", "string"),
-        Field("rebalanceTimeout", "int32", since=1),
-        Field("sessionTimeout", "int32"),
-        Field("subscription", "bytes"),
-        Field("assignment", "bytes"),
-    )
-)
-_CLASSIC_PROTOCOL = Message((Field("name", "string"), Field("metadata", "bytes")))
-_CLASSIC_MEMBER = Message(
-    (Field("sessionTimeoutMs", "int32"), Field("supportedProtocols", Array(_CLASSIC_PROTOCOL)))
-)
-_ASSIGNED = Message((Field("topicId", "uuid"), Field("partitions", Array("int32"))))
-_CURRENT = Message(
-    (*_ASSIGNED.fields, Field("assignmentEpochs", Array("int32"), nullable=True, tag=0))
-)
-_TOPIC_METADATA = Message(
-    (
-        Field("topicId", "uuid"),
-        Field("topicName", "string"),
-        Field("numPartitions", "int32"),
-        Field(
-            "partitionMetadata",
-            Array(Message((Field("partition", "int32"), Field("racks", Array("string"))))),
-        ),
-    )
-)
+def _escape(found: re.Match[str]) -> str:
+    short = _SHORT_ESCAPES.get(found[0])
+    return f"\\u{ord(found[0]):04X}" if short is None else f"\\{short}"
 
-GROUP_KEYS = {
-    0: _OFFSET_KEY,
-    1: _OFFSET_KEY,
-    2: Message((Field("group", "string"),)),
-    3: _GROUP_KEY,
-    4: _GROUP_KEY,
-    5: _MEMBER_KEY,
-    6: _GROUP_KEY,
-    7: _MEMBER_KEY,
-    8: _MEMBER_KEY,
-    16: Message((Field("groupId", "string"), Field("regularExpression", "string"))),
-}
-GROUP_VALUES = {
-    0: Message(
-        (Field("offset", "int64"), Field("metadata", "string"), Field("commitTimestamp", "int64"))
-    ),
-    1: Message(
-        (
-            Field("offset", "int64"),
-            Field("leaderEpoch", "int32", since=3),
-            Field("metadata", "string"),
-            Field("commitTimestamp", "int64"),
-            Field("expireTimestamp", "int64", since=1, until=1),
-            Field("topicId", "uuid", since=4, tag=0, default="AAAAAAAAAAAAAAAAAAAAAA"),
-        ),
-        last_version=4,
-        flexible_since=4,
-    ),
-    GROUP_METADATA_TYPE: Message(
-        (
-            Field("protocolType", "string"),
-            Field("generation", "int32"),
-            Field("protocol", "string", nullable=True),
-            Field("leader", "string", nullable=True),
-            Field("currentStateTimestamp", "int64", since=2),
-            Field("members", Array(_MEMBER)),
-        ),
-        last_version=4,
-        flexible_since=4,
-    ),
-    3: Message(
-        (Field("epoch", "int32"), Field("metadataHash", "int64", tag=0, default=0)),
-        flexible_since=0,
-    ),
-    4: Message((Field("topics", Array(_TOPIC_METADATA)),), flexible_since=0),
-    5: Message(
-        (
-            Field("instanceId", "string", nullable=True),
-            Field("rackId", "string", nullable=True),
-            Field("clientId", "string"),
-            Field("clientHost", "string"),
-            Field("subscribedTopicNames", Array("string")),
-            Field("subscribedTopicRegex", "string", nullable=True),
-            Field("rebalanceTimeoutMs", "int32"),
-            Field("serverAssignor", "string", nullable=True),
-            Field("classicMemberMetadata", _CLASSIC_MEMBER, nullable=True, tag=0),
-        ),
-        flexible_since=0,
-    ),
-    6: Message(
-        (
-            Field("assignmentEpoch", "int32"),
-            Field("assignmentTimestamp", "int64", tag=0, default=0),
-        ),
-        flexible_since=0,
-    ),
-    7: Message((Field("topicPartitions", Array(_ASSIGNED)),), flexible_since=0),
-    8: Message(
-        (
-            Field("memberEpoch", "int32"),
-            Field("previousMemberEpoch", "int32"),
-            Field("state", "int8"),
-            Field("assignedPartitions", Array(_CURRENT)),
-            Field("partitionsPendingRevocation", Array(_CURRENT)),
-        ),
-        flexible_since=0,
-    ),
-    16: Message(
-        (Field("topics", Array("string")), Field("version", "int64"), Field("timestamp", "int64")),
-        flexible_since=0,
-    ),
-}
 
-_OWNED = Message((Field("topic", "string"), Field("partitions", Array("int32"))))
-
-CONSUMER_SUBSCRIPTION = Message(
-    (
-        Field("topics", Array("string")),
-        Field("userData", "bytes", nullable=True),
-        Field("ownedPartitions", Array(_OWNED), since=1),
-        Field("generationId", "int32", since=2),
-        Field("rackId", "string", since=3, nullable=True),
-    ),
-    last_version=3,
-)
-CONSUMER_ASSIGNMENT = Message(
-    (Field("assignedPartitions", Array(_OWNED)), Field("userData", "bytes", nullable=True)),
-    last_version=3,
-)
-
-# --- control records of the metadata log ---------------------------------------------------------
-
-_VOTER = Message((Field("voterId", "int32"), Field("voterDirectoryId", "uuid", since=1)))
-_ENDPOINT = Message((Field("name", "string"), Field("host", "string"), Field("port", "uint16")))
-_VERSIONS = Message((Field("minSupportedVersion", "int16"), Field("maxSupportedVersion", "int16")))
-_FULL_VOTER = Message(
-    (
-        Field("voterId", "int32"),
-        Field("voterDirectoryId", "uuid"),
-        Field("endpoints", Array(_ENDPOINT)),
-        Field("kRaftVersionFeature", _VERSIONS),
-    )
-)
-
-# By control type: how Kafka introduces the record, and what it holds.
-QUORUM_RECORDS = {
-    2: (
-        "LeaderChange: ",
-        Message(
-            (
-                Field("version", "int16"),
-                Field("leaderId", "int32"),
-                Field("voters", Array(_VOTER)),
-                Field("grantingVoters", Array(_VOTER)),
-            ),
-            last_version=1,
-            flexible_since=0,
-        ),
-    ),
-    3: (
-        "SnapshotHeader ",
-        Message(
-            (Field("version", "int16"), Field("lastContainedLogTimestamp", "int64")),
-            flexible_since=0,
-        ),
-    ),
-    4: ("SnapshotFooter ", Message((Field("version", "int16"),), flexible_since=0)),
-    5: (
-        "KRaftVersion ",
-        Message((Field("version", "int16"), Field("kRaftVersion", "int16")), flexible_since=0),
-    ),
-    6: (
-        "KRaftVoters ",
-        Message((Field("version", "int16"), Field("voters", Array(_FULL_VOTER))), flexible_since=0),
-    ),
-}
+def java_double(value: float) -> str:
+    """``Double.toString``: the shortest digits, with an exponent below 0.001 and from 10^7 on."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "-Infinity" if value < 0 else "Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    number = Decimal(repr(value))
+    digits = "".join(map(str, number.as_tuple().digits)).rstrip("0")
+    sign = "-" if value < 0 else ""
+    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{number.adjusted()}"

@@ -200,7 +200,7 @@ class _Loading:
     def _open_segments(self) -> Segments:
         sizes: dict[int, dict[str, tuple[int, int]]] = {}
         for entry in self.entries:
-            known = parse_segment_file(entry.name)
+            known = None if entry.is_directory else parse_segment_file(entry.name)
             if known is not None and not known.state and known.kind in SEGMENT_SUFFIXES:
                 found = sizes.setdefault(known.offset, {})
                 found[known.kind] = (entry.size_bytes, entry.modified_ms)

@@ -34,7 +34,8 @@ def sweep(files: FileSystem, directory: str) -> list[Entry]:
 
 
 def _names(entries: list[Entry]) -> dict[str, SegmentFileName]:
-    parsed = {entry.name: parse_segment_file(entry.name) for entry in entries}
+    names = (entry.name for entry in entries if not entry.is_directory)
+    parsed = {name: parse_segment_file(name) for name in names}
     return {name: known for name, known in parsed.items() if known is not None}
 
 
