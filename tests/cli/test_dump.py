@@ -100,7 +100,6 @@ def test_files_may_be_arguments_too() -> None:
             ("--value-decoder-class", "com.example.Mine", "plain-0/00000000000000000000.log"),
             "com.example.Mine",
         ),
-        (("--cluster-metadata-decoder", "plain-0/00000000000000000000.log"), "metadata-decoder"),
         (
             ("--value-decoder-class", "LongDecoder", "horizon-0/00000000000000000007.log"),
             "8 bytes",

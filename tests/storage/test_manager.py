@@ -447,3 +447,16 @@ def test_a_directory_that_is_no_log_directory_is_refused_and_left_as_it_was() ->
     with pytest.raises(LogDirectoryError, match="photographs"):
         manager(files).start()
     assert [entry.name for entry in files.list("/data")] == ["photographs"]
+
+
+def test_a_log_made_anew_has_lost_nothing_that_its_namesake_had() -> None:
+    files = SimulatedFileSystem()
+    logs = started(files)
+    fill(logs.create(ORDERS))
+    logs.shutdown()
+    files.rename("/data/orders-0", "/data/orders-0.0123456789abcdef0123456789abcdef-delete")
+    again = started(files)
+    again.create(ORDERS)
+    crashed = started(files.after_crash(CrashMode.KEEP_ALL, 0))
+    assert not crashed.get(ORDERS).is_damaged
+    assert crashed.get(ORDERS).log_end_offset == 0

@@ -14,7 +14,7 @@ from small_logs import (
     written,
 )
 
-from stratalog.errors import StorageError
+from stratalog.errors import CorruptSegmentError, StorageError
 from stratalog.storage.checkpoint import EpochEntry
 
 # --- a new directory ------------------------------------------------------------------------------
@@ -176,11 +176,17 @@ def test_the_recovery_point_is_the_log_end_after_a_clean_stop_whatever_its_check
     assert opened(written(clean=True), clean=True, recovery_point=3).recovery_point == 20
 
 
-@pytest.mark.parametrize(("checkpoint", "expected"), [(0, 0), (9, 9), (20, 20), (50, 20)])
-def test_the_recovery_point_is_its_checkpoint_after_a_crash_at_most_the_log_end(
-    checkpoint: int, expected: int
-) -> None:
+@pytest.mark.parametrize(("checkpoint", "expected"), [(0, 0), (9, 9), (20, 20)])
+def test_the_recovery_point_is_its_checkpoint_after_a_crash(checkpoint: int, expected: int) -> None:
     assert opened(written(), recovery_point=checkpoint).recovery_point == expected
+
+
+def test_a_recovery_point_above_the_log_end_says_that_flushed_batches_are_gone() -> None:
+    log = opened(written(), recovery_point=50)
+    assert log.is_damaged
+    assert log.log_end_offset == 50, "what was acknowledged is not given out again"
+    with pytest.raises(CorruptSegmentError):
+        log.read(30, max_bytes=100)
 
 
 def test_a_log_goes_on_where_it_ended() -> None:

@@ -199,20 +199,36 @@ _PARTITION_STATES = (
     "DELETE_PARTITION_FINISHED",
 )
 # In which order Kafka prints the fields of each kind, which is not that of the bytes.
-_SEGMENT_ORDER = (
-    "remoteLogSegmentId startOffset endOffset brokerId maxTimestampMs eventTimestampMs "
-    "segmentLeaderEpochs segmentSizeInBytes customMetadata state txnIdxEmpty"
-).split()
-_UPDATE_ORDER = "remoteLogSegmentId customMetadata state eventTimestampMs brokerId".split()
-_DELETE_ORDER = "topicPartition state eventTimestampMs brokerId".split()
-_SNAPSHOT_ORDER = (
-    "segmentId startOffset endOffset maxTimestampMs segmentLeaderEpochs segmentSizeInBytes "
-    "customMetadata state txnIdxEmpty"
-).split()
+_SEGMENT_ORDER = [
+    "remoteLogSegmentId",
+    "startOffset",
+    "endOffset",
+    "brokerId",
+    "maxTimestampMs",
+    "eventTimestampMs",
+    "segmentLeaderEpochs",
+    "segmentSizeInBytes",
+    "customMetadata",
+    "state",
+    "txnIdxEmpty",
+]
+_UPDATE_ORDER = ["remoteLogSegmentId", "customMetadata", "state", "eventTimestampMs", "brokerId"]
+_DELETE_ORDER = ["topicPartition", "state", "eventTimestampMs", "brokerId"]
+_SNAPSHOT_ORDER = [
+    "segmentId",
+    "startOffset",
+    "endOffset",
+    "maxTimestampMs",
+    "segmentLeaderEpochs",
+    "segmentSizeInBytes",
+    "customMetadata",
+    "state",
+    "txnIdxEmpty",
+]
 _REMOTE_ORDERS = (_SEGMENT_ORDER, _UPDATE_ORDER, _DELETE_ORDER, _SNAPSHOT_ORDER)
 _NO_VALUE = (
     'Cannot invoke "java.nio.ByteBuffer.remaining()" because the return value of '
-    '"org.apache.kafka.common.record.Record.value()" is null'
+    '"org.apache.kafka.common.record.internal.Record.value()" is null'
 )
 
 

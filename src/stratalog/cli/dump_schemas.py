@@ -153,7 +153,7 @@ class _Reader:
                 return _signed(value, 32)
         raise CorruptBatchError(
             "Varint is too long, the most significant bit in the 5th byte is set, "
-            f"converted value: {(value | 0xF0000000) & 0xFFFFFFFF:x}"
+            f"converted value: {value & 0xFFFFFFFF:x}"
         )
 
     def _struct(self, message: Message) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+CUT_SHORT = "the batch there is cut short"
+
 
 @dataclass(frozen=True, slots=True)
 class Damage:

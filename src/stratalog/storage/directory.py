@@ -59,6 +59,8 @@ class LogDirectory:
         self.state = DirectoryState()
         self.logs: dict[TopicPartition, Log] = {}
         self.offline_logs: dict[TopicPartition, str] = {}
+        # Whose recovery points the file on disk holds, as far as this process knows.
+        self._checkpointed: set[TopicPartition] = set()
         self._lock: DirectoryLock | None = None
 
     def __repr__(self) -> str:
@@ -167,9 +169,11 @@ class LogDirectory:
     def recovery_points(self) -> dict[TopicPartition, int]:
         """Without a readable file everything is read again: slower, never wrong."""
         try:
-            return read_offsets(self.files, self._file(RECOVERY_POINT_CHECKPOINT))
+            offsets = read_offsets(self.files, self._file(RECOVERY_POINT_CHECKPOINT))
         except CorruptFileError:
             return {}
+        self._checkpointed = set(offsets)
+        return offsets
 
     def log_start_offsets(self) -> dict[TopicPartition, int]:
         """This one is no hint: without it deleted records would come back. Each partition keeps
@@ -187,6 +191,14 @@ class LogDirectory:
 
     def checkpoint_recovery_points(self) -> None:
         self._checkpoint(RECOVERY_POINT_CHECKPOINT, lambda log: log.recovery_point)
+        self._checkpointed = {*self.logs, *self.offline_logs}
+
+    def take_in(self, log: Log) -> None:
+        """Hold a new log. If one of its name was here before, its recovery point must not count
+        for this one, which would seem to have lost what it never had."""
+        self.logs[log.topic_partition] = log
+        if log.topic_partition in self._checkpointed:
+            self.checkpoint_recovery_points()
 
     def checkpoint_log_start_offsets(self) -> None:
         moved = [log for log in self.logs.values() if _starts_inside_a_segment(log)]

@@ -328,7 +328,7 @@ class LogManager:
             except DiskError:
                 directory.fail(str(error))
             raise
-        directory.logs[key] = log
+        directory.take_in(log)
         return log
 
     def delete(self, topic_partition: TopicPartition) -> None:

@@ -6,6 +6,7 @@ log-start  the offset this log starts at, where it is not its first segment's
 """
 
 import json
+import os
 from collections.abc import Container
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -38,6 +39,7 @@ class OwnFiles:
         if not self._exists:
             if not self._files.exists(self._directory):
                 self._files.make_directory(self._directory)
+                self._files.sync_directory(os.path.dirname(self._directory))
             self._exists = True
 
     def _read(self, name: str) -> str:
@@ -129,7 +131,7 @@ class OwnFiles:
             content = json.loads(text)
             bases = frozenset(int(base_offset) for base_offset in content["damage"])
             return KnownDamage(int(content["recovery_point"]), bases)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             return KnownDamage(0, frozenset([0]))  # garbled: everything is read again
 
     def forget_damage(self) -> None:

@@ -142,7 +142,9 @@ class ProducerAppend:
             )
         )
         updated.last_timestamp_ms = header.max_timestamp_ms
-        if updated.transaction_first_offset is not None and not header.is_transactional:
+        outside = updated.transaction_first_offset is not None and not header.is_transactional
+        # A leader has checked it; where a replica misses the marker, damage has taken it.
+        if outside and self._origin is not AppendOrigin.REPLICATION:
             raise InvalidTransactionStateError(
                 f"producer {updated.producer_id} has had a transaction open since offset "
                 f"{updated.transaction_first_offset} and sent a batch outside it"

@@ -13,7 +13,9 @@ decided (``stratalog log repair``).
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
 
 from stratalog.config import TopicConfig
 from stratalog.errors import (
@@ -25,6 +27,7 @@ from stratalog.errors import (
 from stratalog.records import BatchHeader, SegmentScan, check_crc
 from stratalog.storage.checkpoint import EpochEntry
 from stratalog.storage.context import LogContext
+from stratalog.storage.damage import Damage
 from stratalog.storage.epochs import LeaderEpochs
 from stratalog.storage.files import FileSystem
 from stratalog.storage.layout import (
@@ -49,9 +52,14 @@ from stratalog.storage.scanning import Progress, RecoveryReport, SegmentScanner,
 from stratalog.storage.segment import Segment, SegmentSizes
 from stratalog.storage.segments import Segments
 from stratalog.storage.snapshots import Snapshots
-from stratalog.storage.splitting import split_segment
+from stratalog.storage.splitting import is_splittable, split_segment
 from stratalog.storage.sweep import sweep
 from stratalog.storage.transactions import AbortedTransaction
+
+# A log has a few epochs as a rule; of very many, the latest are the ones that matter.
+_EPOCHS_ASKED = 32
+
+Result = TypeVar("Result")
 
 
 def open_log(
@@ -97,14 +105,16 @@ class _Loading:
     def run(self, *, clean: bool, recovery_point: int, log_start_offset: int) -> LoadedLog:
         self.known_damage = self.own.known_damage()
         if self.known_damage is not None:
-            # What was found damaged is read again, every time, until somebody has mended it.
+            # What was found damaged is read again, every time, until somebody has mended it;
+            # what counted as flushed then counts as flushed now.
             clean = False
-            recovery_point = min(recovery_point, self.known_damage.recovery_point)
+            recovery_point = max(recovery_point, self.known_damage.recovery_point)
         self.scanner.flushed_end_offset = recovery_point
         segments = self._settle_segments(clean, recovery_point)
         if not len(segments):
             segments.add(self._create(log_start_offset))
         last = segments.active.last_header()
+        self._note_lost_end(segments.active, last, recovery_point)
         log_end_offset = self._log_end_offset(segments.active, last)
         mirrored_start = self.own.log_start()
         if log_start_offset < mirrored_start <= log_end_offset:
@@ -116,15 +126,19 @@ class _Loading:
                 f"it ends at {log_end_offset}; nothing was deleted",
             )
         start_offset = max(log_start_offset, segments.first.base_offset)
-        if not self._epochs_agree(segments, last, start_offset):
-            self.epochs.replace(_epochs_of(segments))
+        for segment in segments:
+            segment.is_settled = True
+        if not self._epochs_agree(segments, last, start_offset, clean=clean):
+            self.epochs.replace(self._around_damage(segments, lambda: _epochs_of(segments)))
             self.report.rebuilt.append(f"{self.directory}/{LEADER_EPOCH_CHECKPOINT}")
         self.epochs.truncate_from_end(log_end_offset)
         self.epochs.truncate_from_start(log_start_offset)
         self.epochs.flush()
-        snapshots, producers = self._find_producers(segments, start_offset, log_end_offset)
+        snapshots, producers = self._around_damage(
+            segments, lambda: self._load_producers(segments, start_offset, log_end_offset)
+        )
         segments.active.become_active()
-        self._note_damage(recovery_point)
+        self._note_damage(log_end_offset if clean else recovery_point)
         return LoadedLog(
             segments,
             self.epochs,
@@ -143,6 +157,7 @@ class _Loading:
         """Open the segments and make them fit for use; begin again if one had to be split."""
         while True:
             segments = self._open_segments()
+            self.scanner.is_splittable = partial(self._is_splittable, segments)
             try:
                 if clean:
                     self._rebuild_missing_indexes(segments, list(segments))
@@ -153,17 +168,17 @@ class _Loading:
                     self._rebuild_missing_indexes(segments, unread)
                     self._recover(segments, recovery_point)
             except SegmentOffsetOverflowError as overflow:
-                # Merging segments far apart is how old cleaners came to write one. Where nothing
-                # is compacted it can only be a damaged offset, which nobody may act upon.
-                if not self.config.compact:
-                    raise
                 self._split(segments.at(overflow.base_offset))
             else:
                 return segments
 
+    def _is_splittable(self, segments: Segments, segment: Segment) -> bool:
+        # Merging segments far apart is how old cleaners came to write one that has to be split.
+        return self.config.compact and is_splittable(segment, segments.higher(segment))
+
     def _split(self, segment: Segment) -> None:
         bases = split_segment(self.files, self.directory, segment)
-        assert len(bases) > 1, f"{segment} was split into nothing smaller"
+        assert bases != [segment.base_offset], f"{segment} was split into nothing smaller"
         self.report.split[segment.base_offset] = bases
         self.entries = sweep(self.files, self.directory)
         self.scanner.scanned.clear()
@@ -279,14 +294,7 @@ class _Loading:
     def _recover(self, segments: Segments, recovery_point: int) -> None:
         for segment in segments.from_floor(self._scan_from(recovery_point)):
             later = segments.above(segment.base_offset)
-
-            def settle(
-                segment: Segment, scan: SegmentScan, end: int, later: list[Segment] = later
-            ) -> bool:
-                return self.scanner.cut_interrupted_write(
-                    segment, scan, end, recovery_point=recovery_point, later=later
-                )
-
+            settle = self._cutting(recovery_point, later)
             cut_before = self.report.truncated_bytes
             prefix = None
             if not self._was_damaged(segment):
@@ -299,6 +307,33 @@ class _Loading:
                 if later:
                     self.files.sync_directory(self.directory)
                 return
+
+    def _cutting(
+        self, recovery_point: int, later: list[Segment]
+    ) -> Callable[[Segment, SegmentScan, int], bool]:
+        def settle(segment: Segment, scan: SegmentScan, end: int) -> bool:
+            return self.scanner.cut_interrupted_write(
+                segment, scan, end, recovery_point=recovery_point, later=later
+            )
+
+        return settle
+
+    def _note_lost_end(
+        self, active: Segment, last: BatchHeader | None, recovery_point: int
+    ) -> None:
+        """What was flushed reached further than the batches do: their offsets must not be given
+        out again."""
+        end_offset = self._log_end_offset(active, last)
+        if end_offset < recovery_point:
+            lost = Damage(
+                active.size_bytes,
+                active.size_bytes,
+                end_offset,
+                recovery_point,
+                "what was flushed here is gone",
+            )
+            active.damage.add(lost)
+            self.report.damage.setdefault(active.base_offset, []).append(lost)
 
     def _scan_from(self, recovery_point: int) -> int:
         known = self.known_damage
@@ -340,15 +375,24 @@ class _Loading:
             return LeaderEpochs(self.files, path, [])
 
     def _epochs_agree(
-        self, segments: Segments, last: BatchHeader | None, log_start_offset: int
+        self,
+        segments: Segments,
+        last: BatchHeader | None,
+        log_start_offset: int,
+        *,
+        clean: bool,
     ) -> bool:
         """Whether the batches have the epochs that the file gives them: it is a hint, they are
-        the truth. The last batch is asked, and the first if the file does not reach back to it."""
-        batches = [last]
+        the truth. The last batch is asked, the first if the file does not reach back to it, and
+        after an unclean stop those where an epoch begins."""
         entries = self.epochs.entries
+        offsets = []
         if not entries or entries[0].start_offset > log_start_offset:
-            batches.append(_batch_at(segments, log_start_offset))
-        for batch in batches:
+            offsets.append(log_start_offset)
+        for entry in () if clean else entries[-_EPOCHS_ASKED:]:
+            offsets += [entry.start_offset - 1, entry.start_offset]
+        batches = [_batch_at(segments, offset) for offset in offsets if offset >= log_start_offset]
+        for batch in (last, *batches):
             if batch is None or batch.magic < 2 or batch.partition_leader_epoch < 0:
                 continue
             offset = max(batch.base_offset, log_start_offset)
@@ -356,15 +400,13 @@ class _Loading:
                 return False
         return True
 
-    def _find_producers(
-        self, segments: Segments, log_start_offset: int, log_end_offset: int
-    ) -> tuple[Snapshots, ProducerStates]:
-        """Producer state, around damage: replaying may be the first to meet it, in a segment that
+    def _around_damage(self, segments: Segments, step: Callable[[], Result]) -> Result:
+        """Do what reads the log, around damage: it may be the first to meet it, in a segment that
         was trusted because it had been flushed. Each such segment is read once to map it."""
         mapped: set[int] = set()
         while True:
             try:
-                return self._load_producers(segments, log_start_offset, log_end_offset)
+                return step()
             except CorruptSegmentError as damage:
                 base_offset = base_offset_of(damage.path)
                 if base_offset in mapped:

@@ -26,6 +26,7 @@ from stratalog.storage.layout import (
     SEGMENT_SUFFIXES,
     segment_file,
 )
+from stratalog.storage.ours import OwnFiles
 from stratalog.storage.readonly import ReadOnlyFileSystem
 from stratalog.storage.recovery import open_log
 from stratalog.storage.repair import (
@@ -132,24 +133,30 @@ class Repair:
         """Carry out ``plan``; the caller owns the directory."""
         for action in plan.actions:
             tell(action)
-            if isinstance(action, LowerCheckpoint):
-                self._lower(action)
-            elif isinstance(action, RemoveHint):
-                self._files.unlink(action.path, missing_ok=True)
-            elif isinstance(action, SetAsideSegment):
-                self._set_aside(action)
-            elif isinstance(action, CutBytes):
-                self._cut(action)
-            elif isinstance(action, Reindex):
-                self._remove_indexes(action.base_offset)
+            self._act(action)
         if plan.actions:
             self._files.sync_directory(self.replica.directory)
+        if not plan.decisions:
+            # All is decided: the next start need not look for what was found before.
+            OwnFiles(self._files, self.replica.directory).forget_damage()
         if plan.changed_from is None:
             return
         if plan.decisions:
             self._rebuild_around_damage()
         else:
             self._rebuild(plan.changed_from)
+
+    def _act(self, action: Action) -> None:
+        if isinstance(action, LowerCheckpoint):
+            self._lower(action)
+        elif isinstance(action, RemoveHint):
+            self._files.unlink(action.path, missing_ok=True)
+        elif isinstance(action, SetAsideSegment):
+            self._set_aside(action)
+        elif isinstance(action, CutBytes):
+            self._cut(action)
+        elif isinstance(action, Reindex):
+            self._remove_indexes(action.base_offset)
 
     def _lower(self, action: LowerCheckpoint) -> None:
         path = f"{self.replica.log_directory}/{action.name}"

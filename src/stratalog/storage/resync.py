@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from stratalog.errors import CorruptBatchError
 from stratalog.records import BatchHeader, SegmentScan, check_crc, find_valid_batch, read_header
+from stratalog.storage.damage import CUT_SHORT
 from stratalog.storage.files import File
 from stratalog.storage.index import RELATIVE_OFFSET_MAX
 
-CUT_SHORT = "the batch there is cut short"
 CONTRADICTED = "its offset contradicts the batches around it"
 
 _HEADER_BYTES = 61

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from stratalog.config import TopicConfig
 from stratalog.errors import CorruptSegmentError, SegmentOffsetOverflowError
-from stratalog.records import BatchHeader, SegmentScan, read_header
+from stratalog.records import BatchHeader, SegmentScan, check_crc, read_header
 from stratalog.storage.damage import Damage
 from stratalog.storage.epochs import LeaderEpochs
 from stratalog.storage.index import TimestampOffset
@@ -63,6 +63,8 @@ class SegmentScanner:
         self._report = report
         self._progress = progress
         self.scanned: list[Segment] = []
+        # Whether offsets too far from a segment's base are how it was written; else it is damage.
+        self.is_splittable: Callable[[Segment], bool] = lambda _segment: False
         # Damage at a log's end hides where it ended; what was flushed ended here at least.
         self.flushed_end_offset = 0
 
@@ -106,7 +108,7 @@ class SegmentScanner:
             before = scan.position
             count = file.read_into(before, memoryview(buffer)[: end - before])
             self._take_epochs(scan.feed(memoryview(buffer)[:count]))
-            if scan.overflow:
+            if scan.overflow and self.is_splittable(segment):
                 header = read_header(file.read_at(scan.position, _HEADER_BYTES), 0, scan.position)
                 offset = scan.next_offset if header is None else header.last_offset
                 raise SegmentOffsetOverflowError(segment.path, segment.base_offset, offset)
@@ -232,16 +234,21 @@ def _prefix_below(segment: Segment, recovery_point: int) -> TrustedPrefix | None
         if timed.timestamp_ms < 0:
             return None
     found, position, next_offset = timed, 0, segment.base_offset
+    last: BatchHeader | None = None
     for header in segment.headers(min(indexed, timed_position)):
         if header.last_offset >= recovery_point:
             break
         if header.last_offset < next_offset:
             return None  # offsets that go backwards: somebody has to look at every batch
+        last = header
         position, next_offset = header.position + header.size_bytes, header.next_offset
         if header.max_timestamp_ms > found.timestamp_ms:
             found = TimestampOffset(header.max_timestamp_ms, header.last_offset)
     if position <= indexed:
         return None  # the index points somewhere else than into the flushed part
+    # Its size tells where the rest begins: it must be right.
+    if last is not None and not check_crc(segment.read_batch(last)):
+        return None
     return TrustedPrefix(
         position,
         next_offset,

@@ -32,7 +32,7 @@ from stratalog.records import (
     read_header,
     read_headers,
 )
-from stratalog.storage.damage import Damage, DamageMap
+from stratalog.storage.damage import CUT_SHORT, Damage, DamageMap
 from stratalog.storage.files import File, FileSystem
 from stratalog.storage.handles import HandleCache
 from stratalog.storage.index import (
@@ -51,7 +51,7 @@ from stratalog.storage.layout import (
     TRANSACTION_INDEX_SUFFIX,
     segment_file,
 )
-from stratalog.storage.transactions import TransactionIndex
+from stratalog.storage.transactions import AbortedTransaction, TransactionIndex
 
 # A lookup reads this much at a time: a little more than the default index interval, so that
 # most searches between two index entries end in one read.
@@ -117,6 +117,9 @@ class Segment:
         self.modified_ms = sizes.modified_ms or created_ms
         self.jitter_ms = _draw_jitter(config)
         self.damage = DamageMap()
+        # Once opening has settled how the file ends, it ends with a whole batch. Before that, and
+        # in a file that somebody else is writing, the last one may be on its way.
+        self.is_settled = False
         self.missing: list[str] = []  # kinds of index that were not there when it was opened
         self.recently_used = False
         self._files = files
@@ -176,6 +179,7 @@ class Segment:
         for suffix in SEGMENT_SUFFIXES:
             files.unlink(segment_file(directory, base_offset, suffix), missing_ok=True)
         segment = cls(files, directory, base_offset, config, handles, created_ms=now_ms)
+        segment.is_settled = True
         segment._max_timestamp = TimestampOffset(NO_TIMESTAMP, base_offset)
         try:
             file = segment.file(create=True)
@@ -306,7 +310,24 @@ class Segment:
 
     def find(self, offset: int) -> BatchHeader | None:
         """The first batch whose last offset is not below ``offset``."""
-        return self._walk_to(self._start_position(offset), offset)
+        hidden = self.damage.holding(offset)
+        if hidden is not None:
+            raise self._corrupt(hidden)
+        header = self._walk_to(self._start_position(offset), offset)
+        if header is not None and header.base_offset > offset and header.position > 0:
+            self._check_gap(header, offset)
+        return header
+
+    def _check_gap(self, header: BatchHeader, offset: int) -> None:
+        """Offsets are missing before ``header``. Compaction leaves such gaps, and so does a batch
+        whose damaged header claims fewer offsets than it has."""
+        before = None
+        for batch in self.headers(self._start_position(offset), header.position):
+            before = batch
+        if before is not None and not self._is_intact(before):
+            raise CorruptSegmentError(
+                self.path, before.position, offset, "its CRC does not match its contents"
+            )
 
     def position_of(self, offset: int) -> int:
         """Where the first batch that ends at ``offset`` or later begins, or the damage that hides
@@ -360,11 +381,20 @@ class Segment:
                     self.path, error.position, max(error.base_offset, -1), error.reason
                 ) from error
             if isinstance(found, BatchHeader):
-                return found
-            if found == position:
-                break  # fewer bytes than a header: the end of what was written
+                if found.position + found.size_bytes <= limit:
+                    return found
+                self._cut_short(found.position, offset)
+                return None
+            if found == position or found > limit:
+                self._cut_short(position, offset)
+                return None
             position = found
         return None
+
+    def _cut_short(self, position: int, offset: int) -> None:
+        """What stands at ``position`` runs past the end: damage, or a batch on its way."""
+        if self.is_settled:
+            raise CorruptSegmentError(self.path, position, offset, CUT_SHORT)
 
     def _corrupt(self, damage: Damage) -> CorruptSegmentError:
         return CorruptSegmentError(
@@ -394,7 +424,21 @@ class Segment:
                 return False
             if marker.producer_id != aborted.producer_id:
                 return False
+            if not self._confirms_beginning(aborted):
+                return False
         return True
+
+    def _confirms_beginning(self, aborted: AbortedTransaction) -> bool:
+        """Whether a transaction begins where its entry says, as far as this segment can tell."""
+        if aborted.first_offset < self.base_offset or self._config.compact:
+            return True
+        first = self.find(aborted.first_offset)
+        return (
+            first is not None
+            and first.base_offset == aborted.first_offset
+            and first.producer_id == aborted.producer_id
+            and first.is_transactional
+        )
 
     def headers(self, position: int = 0, end_position: int | None = None) -> Iterator[BatchHeader]:
         """Every batch from ``position`` on, around known damage. CRCs are not checked."""
@@ -407,6 +451,7 @@ class Segment:
             limit = self.damage.next_start(position, end)
             batches = self._read_headers(position, limit)
             if not batches:
+                self._cut_short(position, -1)
                 return
             yield from batches
             position = batches[-1].position + batches[-1].size_bytes

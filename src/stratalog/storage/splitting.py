@@ -41,6 +41,20 @@ def split_segment(files: FileSystem, directory: str, segment: Segment) -> list[i
     return bases
 
 
+def is_splittable(segment: Segment, following: Segment | None) -> bool:
+    """Whether the offsets of ``segment`` grow to its end, and up to the next segment's base. A
+    damaged base offset, far too high, does not fit in."""
+    if following is None:
+        return False
+    next_offset = segment.base_offset
+    for batch in segment.headers():
+        first_offset = batch.base_offset if batch.base_offset >= 0 else batch.last_offset
+        if first_offset < next_offset:
+            return False
+        next_offset = batch.next_offset
+    return next_offset <= following.base_offset
+
+
 def _name(directory: str, base_offset: int) -> str:
     return segment_file(directory, base_offset, LOG_SUFFIX)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from stratalog.errors import CorruptIndexError
-from stratalog.storage.files import File, FileSystem
+from stratalog.storage.files import File, FileSystem, replace_file
 
 _ENTRY = struct.Struct(">hqqqq")
 _VERSION = 0
@@ -113,13 +113,14 @@ class TransactionIndex:
         self._last_offset = last_offset
 
     def rebuild(self, aborted: Iterable[AbortedTransaction]) -> None:
-        """Replace all entries."""
-        if self.exists:
-            self._open().truncate(0)
-            self._size_bytes = 0
-        self._last_offset = -1
-        for each in aborted:
-            self.append(each)
+        """Replace all entries at once: after a crash they are the old ones or the new."""
+        entries = list(aborted)
+        if not entries and not self.exists:
+            return
+        self._file = None
+        replace_file(self._files, self.path, b"".join(each.encode() for each in entries))
+        self.exists = True
+        self._last_offset = entries[-1].last_offset if entries else -1
 
     def sanity_check(self) -> None:
         size = self._open().size_bytes() if self.exists else 0

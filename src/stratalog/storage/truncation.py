@@ -90,6 +90,7 @@ def delete_segments(log: "Log", doomed: Sequence[Segment]) -> None:
     # Else the log start could fall back after a crash: its checkpoint holds only what the first
     # segment's name does not say.
     log.context.files.sync_directory(log.directory)
+    log.settle_damage()
     log.own.keep_rolls(kept)
 
 
