@@ -39,7 +39,6 @@ class OwnFiles:
         if not self._exists:
             if not self._files.exists(self._directory):
                 self._files.make_directory(self._directory)
-                self._files.sync_directory(os.path.dirname(self._directory))
             self._exists = True
 
     def _read(self, name: str) -> str:
@@ -118,6 +117,9 @@ class OwnFiles:
             },
         }
         self._make_directory()
+        # Not best effort, unlike the rest: a sync of the partition's names that failed unnoticed
+        # could lose more than this.
+        self._files.sync_directory(os.path.dirname(self._directory))
         replace_file(
             self._files, f"{self._directory}/damage", json.dumps(content, indent=1).encode()
         )
