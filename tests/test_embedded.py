@@ -411,3 +411,20 @@ def test_importing_the_package_imports_nothing_else() -> None:
     )
 
     assert done.stdout.strip() == "['stratalog']"
+
+
+def test_whoever_opens_a_directory_is_told_how_far_it_has_come(tmp_path: Path) -> None:
+    with stratalog.open_directory(tmp_path / "d", create=True) as logs:
+        for partition in range(3):
+            logs.create("orders", partition).append([Record(b"k", b"v", timestamp_ms=1)])
+    (tmp_path / "d" / ".kafka_cleanshutdown").unlink()
+    (tmp_path / "d" / "recovery-point-offset-checkpoint").unlink()
+    seen: list[tuple[int, int]] = []
+
+    stratalog.open_directory(
+        tmp_path / "d", show_progress=lambda p: seen.append((p.logs_done, p.bytes_scanned))
+    ).close()
+
+    assert seen == sorted(seen)
+    assert seen[-1][0] == 3
+    assert seen[-1][1] > 0

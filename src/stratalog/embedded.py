@@ -10,7 +10,7 @@ What ``append`` has returned is on disk, and readers see it. One process owns a 
 time, and uses it from one thread.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -31,7 +31,7 @@ from stratalog.storage.check import Finding, check
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
 from stratalog.storage.lookup import list_offset
-from stratalog.storage.manager import LogManager
+from stratalog.storage.manager import LoadProgress, LogManager
 from stratalog.storage.reading import FetchedData, Isolation
 
 if TYPE_CHECKING:
@@ -46,12 +46,13 @@ def open_directory(
     create: bool = False,
     config: Mapping[str, str] | None = None,
     topics: Mapping[str, Mapping[str, str]] | None = None,
+    show_progress: Callable[[LoadProgress], None] = lambda _progress: None,
 ) -> "LogsDirectory":
     """Take a log directory, of stratalog's or of Apache Kafka's making, and open its logs.
 
     ``config`` are broker settings, ``topics`` the settings of single topics, both by Kafka's
     names. The directory must be there unless ``create`` says otherwise, and nobody else may own
-    it.
+    it. ``show_progress`` is told how far opening has come: recovery after a crash can take a while.
     """
     if not str(path):
         raise LogDirectoryError("the path is empty; name a log directory")
@@ -66,17 +67,24 @@ def open_directory(
         name: TopicConfig.from_properties(properties, broker=broker)
         for name, properties in (topics or {}).items()
     }
-    return LogsDirectory(broker, chosen)
+    return LogsDirectory(broker, chosen, show_progress)
 
 
 class LogsDirectory:
     """An open directory; a context manager that closes it cleanly."""
 
-    def __init__(self, broker: BrokerConfig, topics: Mapping[str, TopicConfig]) -> None:
+    def __init__(
+        self,
+        broker: BrokerConfig,
+        topics: Mapping[str, TopicConfig],
+        show_progress: Callable[[LoadProgress], None] = lambda _progress: None,
+    ) -> None:
         self._topics = dict(topics)
         self._default = TopicConfig.from_properties({}, broker=broker)
         self._manager = LogManager(
-            broker, topic_config=lambda name: self._topics.get(name, self._default)
+            broker,
+            topic_config=lambda name: self._topics.get(name, self._default),
+            show_progress=show_progress,
         )
         self._manager.start()
         try:

@@ -44,8 +44,9 @@ _SPACE_CHECK_MS = 1_000
 
 @dataclass(slots=True)
 class LoadProgress:
-    """How far opening has come; read by whoever shows it, from any thread."""
+    """How far opening has come. ``show`` is called at each step, on one thread at a time."""
 
+    show: "Callable[[LoadProgress], None]" = lambda _progress: None
     logs_total: int = 0
     logs_done: int = 0
     bytes_scanned: int = 0
@@ -54,10 +55,12 @@ class LoadProgress:
     def scanned(self, size_bytes: int) -> None:
         with self._guard:
             self.bytes_scanned += size_bytes
+            self.show(self)
 
     def opened(self) -> None:
         with self._guard:
             self.logs_done += 1
+            self.show(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +85,12 @@ class LogManager:
         clock: Clock | None = None,
         topic_config: Callable[[str], TopicConfig] | None = None,
         identity: Identity | None = None,
+        show_progress: Callable[[LoadProgress], None] = lambda _progress: None,
     ) -> None:
         self.config = config
         self.files = files or OsFileSystem()
         self.clock = clock or SystemClock()
-        self.progress = LoadProgress()
+        self.progress = LoadProgress(show_progress)
         self.schedule = Schedule()
         self.directories = [LogDirectory(self.files, path) for path in config.log_directories]
         self._topic_config = topic_config or self._default_topic_config
