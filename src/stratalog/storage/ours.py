@@ -1,6 +1,7 @@
 """Small files of our own, in ``<partition>/.stratalog/``, which Apache Kafka ignores.
 
 rolls      a line of JSON per roll: which segment it began, and why
+aborts     a line per segment that has a .txnindex: its base offset
 damage     JSON: what recovery found and may not cut away; until a person has decided
 log-start  the offset this log starts at, where it is not its first segment's
 """
@@ -60,11 +61,14 @@ class OwnFiles:
         }
         with suppress(DiskError):
             self._make_directory()
-            file = self._files.open(f"{self._directory}/rolls", create=True)
-            try:
-                file.write_at(file.size_bytes(), [(json.dumps(line) + "\n").encode()])
-            finally:
-                file.close()
+            self._append("rolls", json.dumps(line) + "\n")
+
+    def _append(self, name: str, line: str) -> None:
+        file = self._files.open(f"{self._directory}/{name}", create=True)
+        try:
+            file.write_at(file.size_bytes(), [line.encode()])
+        finally:
+            file.close()
 
     def keep_rolls(self, base_offsets: Container[int]) -> None:
         """Forget the reasons of segments that are gone."""
@@ -85,6 +89,19 @@ class OwnFiles:
                     RollCause(roll["cause"]), str(roll["explanation"])
                 )
         return found
+
+    # --- which segments hold aborted transactions ---------------------------------------------
+
+    def note_aborts(self, base_offset: int) -> None:
+        """A segment without a ``.txnindex`` has no aborts, unless the file was lost: this tells."""
+        with suppress(DiskError):
+            self._make_directory()
+            self._append("aborts", f"{base_offset}\n")
+
+    def aborts(self) -> frozenset[int]:
+        """The segments that are known to have had a ``.txnindex``."""
+        lines = self._read("aborts").splitlines()
+        return frozenset(int(line) for line in lines if line.isascii() and line.isdigit())
 
     # --- the log start, once more -------------------------------------------------------------
 

@@ -275,8 +275,10 @@ class _Loading:
 
     def _rebuild_missing_indexes(self, segments: Segments, unread: Sequence[Segment]) -> None:
         """Of segments that are not read anyway: index what has lost its index."""
+        with_aborts = self.own.aborts()
         for segment in unread:
-            if segment.missing or not _is_sane(segment):
+            lost_aborts = segment.base_offset in with_aborts and not _has_aborts(segment)
+            if segment.missing or lost_aborts or not _is_sane(segment):
                 self._scan_flushed(segments, segment)
 
     def _scan_flushed(self, segments: Segments, segment: Segment) -> None:
@@ -473,6 +475,13 @@ class _Loading:
                 snapshots.write(end_offset, producers, durable=True)
                 producers.last_snapshot_offset = end_offset
         return aborted
+
+
+def _has_aborts(segment: Segment) -> bool:
+    try:
+        return segment.transaction_index.exists and any(True for _ in segment.transaction_index)
+    except CorruptIndexError:
+        return True  # it is there, and not sane
 
 
 def _is_sane(segment: Segment) -> bool:

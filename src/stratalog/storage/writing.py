@@ -107,6 +107,8 @@ def _write_bytes(log: "Log", append: Append, plan: ProducerChanges) -> None:
         return
     try:
         for aborted in log.producers.plan_aborted(plan.changes.values(), plan.completed):
+            if not active.transaction_index.exists:
+                log.own.note_aborts(active.base_offset)
             active.transaction_index.append(aborted)
     except DiskError as error:
         # A marker without its entry would let readers see what was aborted: all or nothing.
