@@ -38,7 +38,6 @@ TRANSACTION_FIELDS = (
 # What nobody notices: the file, the field, and what may be wrong then.
 UNDETECTED = {
     (".log", "base offset"),
-    (".log", "batch length"),
     (".log", "partition leader epoch"),
     (".txnindex", "first offset"),
     ("leader-epoch-checkpoint", ""),
