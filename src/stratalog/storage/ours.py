@@ -20,6 +20,7 @@ from stratalog.storage.damage import Damage
 from stratalog.storage.files import FileSystem, read_file, replace_file
 from stratalog.storage.layout import OWN_DIRECTORY
 from stratalog.storage.rolling import RollCause, RollReason
+from stratalog.storage.segments import Segments
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,17 @@ class OwnFiles:
         """The segments that are known to have had a ``.txnindex``."""
         lines = self._read("aborts").splitlines()
         return frozenset(int(line) for line in lines if line.isascii() and line.isdigit())
+
+    def keep_aborts(self, segments: Segments) -> None:
+        """Forget those of segments that are gone, or have no aborts any more."""
+        known = self.aborts()
+        if not known:
+            return
+        kept = {segment.base_offset for segment in segments if segment.has_aborts()} & known
+        if kept != known:
+            with suppress(DiskError):
+                content = "".join(f"{base_offset}\n" for base_offset in sorted(kept))
+                replace_file(self._files, f"{self._directory}/aborts", content.encode())
 
     # --- the log start, once more -------------------------------------------------------------
 

@@ -277,7 +277,7 @@ class _Loading:
         """Of segments that are not read anyway: index what has lost its index."""
         with_aborts = self.own.aborts()
         for segment in unread:
-            lost_aborts = segment.base_offset in with_aborts and not _has_aborts(segment)
+            lost_aborts = segment.base_offset in with_aborts and not segment.has_aborts()
             if segment.missing or lost_aborts or not _is_sane(segment):
                 self._scan_flushed(segments, segment)
 
@@ -441,6 +441,8 @@ class _Loading:
             if segment in there and not _holds(segment, wanted):
                 segment.transaction_index.rebuild(wanted)
                 self.report.rebuilt.append(segment.transaction_index.path)
+        if self.scanner.scanned:
+            self.own.keep_aborts(segments)
         return snapshots, producers
 
     def _replay(
@@ -475,13 +477,6 @@ class _Loading:
                 snapshots.write(end_offset, producers, durable=True)
                 producers.last_snapshot_offset = end_offset
         return aborted
-
-
-def _has_aborts(segment: Segment) -> bool:
-    try:
-        return segment.transaction_index.exists and any(True for _ in segment.transaction_index)
-    except CorruptIndexError:
-        return True  # it is there, and not sane
 
 
 def _is_sane(segment: Segment) -> bool:

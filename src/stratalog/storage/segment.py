@@ -18,6 +18,7 @@ from typing_extensions import Buffer
 from stratalog.config import TopicConfig
 from stratalog.errors import (
     CorruptBatchError,
+    CorruptIndexError,
     CorruptSegmentError,
     DiskError,
     DiskFullError,
@@ -415,6 +416,13 @@ class Segment:
         if offsets.entries and self._start_position(offsets.last.offset) != offsets.last.position:
             return False
         return not times.entries or self.trusted_time_entry(times.last)[0] == times.last
+
+    def has_aborts(self) -> bool:
+        """Whether the transaction index has an entry, sane or not."""
+        try:
+            return self.transaction_index.exists and any(True for _ in self.transaction_index)
+        except CorruptIndexError:
+            return True
 
     def confirms_aborted(self) -> bool:
         """Whether each entry of the transaction index names a marker of its producer."""

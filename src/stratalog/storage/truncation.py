@@ -44,6 +44,7 @@ def truncate_to(log: "Log", offset: int) -> bool:
         else:
             active.become_active()
         log.settle_damage()
+        log.own.keep_aborts(log.segments)
         log.epochs.truncate_from_end(offset)
         _write_epochs(log)
         _rebuild_producers(log)
@@ -62,6 +63,7 @@ def truncate_fully_and_start_at(log: "Log", offset: int, *, log_start_offset: in
         log.context.files.sync_directory(log.directory)
         log.segments.add(log.new_segment(offset))
         log.settle_damage()
+        log.own.keep_aborts(log.segments)
         log.epochs.clear()
         for known in log.snapshots.offsets:
             log.snapshots.remove(known)
@@ -92,6 +94,7 @@ def delete_segments(log: "Log", doomed: Sequence[Segment]) -> None:
     log.context.files.sync_directory(log.directory)
     log.settle_damage()
     log.own.keep_rolls(kept)
+    log.own.keep_aborts(log.segments)
 
 
 def _write_epochs(log: "Log") -> None:
