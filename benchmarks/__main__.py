@@ -12,7 +12,7 @@ from rich.table import Table
 
 from benchmarks.result import Result
 
-NAMES = ("append", "recovery", "decode", "lookup", "opening", "memory")
+NAMES = ("append", "recovery", "decode", "lookup", "opening", "memory", "cleaning")
 
 
 def main() -> int:

@@ -309,7 +309,7 @@ def test_records_that_were_deleted_stay_deleted(tmp_path: Path) -> None:
 def test_maintaining_writes_the_checkpoints_that_are_due(tmp_path: Path) -> None:
     at_once = {"log.initial.task.delay.ms": "0"}
     with stratalog.open_directory(tmp_path / "data", create=True, config=at_once) as logs:
-        log = logs.create("orders")
+        log = logs.create("orders", config={"retention.ms": "-1"})
         fill(log, range(10))
         log.delete_records(4)
 
@@ -317,6 +317,52 @@ def test_maintaining_writes_the_checkpoints_that_are_due(tmp_path: Path) -> None
 
         text = (tmp_path / "data" / "log-start-offset-checkpoint").read_text()
         assert text == "0\n1\norders 0 4\n"
+
+
+def test_what_is_old_goes_only_from_topics_whose_settings_are_known(tmp_path: Path) -> None:
+    at_once = {"log.initial.task.delay.ms": "0"}
+    with stratalog.open_directory(tmp_path / "data", create=True) as logs:
+        for topic in ("orders", "clicks"):
+            fill(logs.create(topic), range(10))
+
+    named = {"orders": {"retention.ms": "1000"}}
+    with stratalog.open_directory(tmp_path / "data", config=at_once, topics=named) as logs:
+        orders, clicks = logs.log("orders"), logs.log("clicks")
+        assert logs.held_topics == ["clicks"]
+        assert "kafka-log-retention" in logs.maintain()
+        assert (orders.start_offset, clicks.start_offset) == (10, 0)
+
+
+def test_settings_that_are_named_later_count_from_then_on(tmp_path: Path) -> None:
+    at_once = {"log.initial.task.delay.ms": "0", "log.retention.check.interval.ms": "1"}
+    with stratalog.open_directory(tmp_path / "data", create=True) as logs:
+        fill(logs.create("orders"), range(10))
+
+    with stratalog.open_directory(tmp_path / "data", config=at_once) as logs:
+        logs.create("orders", 1)
+        assert logs.held_topics == ["orders"]
+        logs.configure("orders", {"retention.ms": "1000"})
+        assert logs.held_topics == []
+        logs.maintain()
+        assert logs.log("orders").start_offset == 10
+
+
+def test_a_topic_that_is_made_anew_is_kept_by_what_it_is_made_with(tmp_path: Path) -> None:
+    at_once = {"log.initial.task.delay.ms": "0"}
+    with stratalog.open_directory(tmp_path / "data", create=True, config=at_once) as logs:
+        fill(logs.create("orders"), range(10))
+        fill(logs.create("clicks", config={"retention.ms": "-1"}), range(10))
+        logs.create("clicks", 1)
+        assert logs.held_topics == []
+        logs.maintain()
+        assert (logs.log("orders").start_offset, logs.log("clicks").start_offset) == (10, 0)
+
+
+def test_a_directorys_name_may_have_a_comma(tmp_path: Path) -> None:
+    with stratalog.open_directory(tmp_path / "a,b", create=True) as logs:
+        logs.create("orders")
+
+    assert [path.name for path in tmp_path.iterdir()] == ["a,b"]
 
 
 # --- owning a directory --------------------------------------------------------------------------

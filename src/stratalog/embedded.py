@@ -11,6 +11,7 @@ time, and uses it from one thread.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -29,9 +30,10 @@ from stratalog.records.columns import KAFKA_COLUMNS, StoredRecord, decode_column
 from stratalog.storage.appending import LogAppendInfo
 from stratalog.storage.check import Finding, check
 from stratalog.storage.layout import TopicPartition
+from stratalog.storage.loading import LoadProgress
 from stratalog.storage.log import Log
 from stratalog.storage.lookup import list_offset
-from stratalog.storage.manager import LoadProgress, LogManager
+from stratalog.storage.manager import LogManager
 from stratalog.storage.reading import FetchedData, Isolation
 
 if TYPE_CHECKING:
@@ -53,6 +55,10 @@ def open_directory(
     ``config`` are broker settings, ``topics`` the settings of single topics, both by Kafka's
     names. The directory must be there unless ``create`` says otherwise, and nobody else may own
     it. ``show_progress`` is told how far opening has come: recovery after a crash can take a while.
+
+    A topic that is there already and that ``topics`` does not name is held: its logs are read and
+    appended to, but nothing old is ever removed from them, since nobody has said by which rules
+    they were kept. Name it, with ``{}`` for the defaults, or call ``configure``.
     """
     if not str(path):
         raise LogDirectoryError("the path is empty; name a log directory")
@@ -62,7 +68,8 @@ def open_directory(
     settings = dict(config or {})
     if "log.dirs" in settings or "log.dir" in settings:
         raise ConfigError("log.dirs", str(place), "the directory is the one that is opened")
-    broker = BrokerConfig.from_properties({**settings, "log.dirs": str(place.absolute())})
+    # Not as text, in which a comma would part one path into two.
+    broker = replace(BrokerConfig.from_properties(settings), log_dirs=(str(place.absolute()),))
     chosen = {
         name: TopicConfig.from_properties(properties, broker=broker)
         for name, properties in (topics or {}).items()
@@ -83,7 +90,7 @@ class LogsDirectory:
         self._default = TopicConfig.from_properties({}, broker=broker)
         self._manager = LogManager(
             broker,
-            topic_config=lambda name: self._topics.get(name, self._default),
+            topic_config=self._topics.get,
             show_progress=show_progress,
         )
         self._manager.start()
@@ -125,17 +132,31 @@ class LogsDirectory:
         self, topic: str, partition: int = 0, *, config: Mapping[str, str] | None = None
     ) -> "PartitionLog":
         """A new, empty log. Its settings are not kept with it: give them to ``open_directory``
-        when it is opened again."""
+        when it is opened again. Given here, they count for all partitions of the topic."""
         if config is not None:
-            broker = self._manager.config
-            self._topics[topic] = TopicConfig.from_properties(config, broker=broker)
+            self.configure(topic, config)
+        elif not any(name == topic for name, _ in self.partitions()):
+            # A new topic has no past that a default could contradict.
+            self._topics.setdefault(topic, self._default)
         return PartitionLog(self._manager.create(TopicPartition(topic, partition)))
+
+    def configure(self, topic: str, config: Mapping[str, str]) -> None:
+        """Say by which settings a topic is kept, from now on; it is not held any more."""
+        known = TopicConfig.from_properties(config, broker=self._manager.config)
+        self._topics[topic] = known
+        self._manager.configure(topic, known)
+
+    @property
+    def held_topics(self) -> list[str]:
+        """Topics whose settings nobody has named: nothing old is removed from their logs."""
+        return sorted({log.topic_partition.topic for log in self._manager if log.is_held})
 
     def delete(self, topic: str, partition: int = 0) -> None:
         self._manager.delete(TopicPartition(topic, partition))
 
     def maintain(self) -> list[str]:
-        """Run the periodic tasks that are due (checkpoints, deletes); call it now and then."""
+        """Run the periodic tasks that are due (retention, checkpoints, deletes); call it now and
+        then. Topics that are held keep everything."""
         return self._manager.run_due()
 
     def check(self) -> list[Finding]:

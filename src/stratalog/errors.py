@@ -250,6 +250,10 @@ class LogDamagedError(StorageError):
     """Appends are refused while a person has to decide about damage that recovery found."""
 
 
+class CleaningAbortedError(StorageError):
+    """A cleaning was stopped, by truncation, deletion or shutdown; nothing was lost."""
+
+
 class DiskError(StorageError):
     """The operating system refused a file operation; the directory cannot be trusted."""
 

@@ -222,6 +222,7 @@ def test_our_own_settings_are_these() -> None:
     assert {name: each.text(each.default) for name, each in own.items()} == {
         "log.flush.on.ack": "true",
         "log.dir.reserve.bytes": "268435456",
+        "log.cleaner.hash": "siphash",
     }
     with pytest.raises(ConfigError, match=r"log\.dir\.reserve\.bytes=-1"):
         BrokerConfig(log_dir_reserve_bytes=-1)

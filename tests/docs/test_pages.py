@@ -20,6 +20,7 @@ CONCEPT_PAGES = (
     "producer-state",
     "record-batch",
     "recovery",
+    "retention",
     "segment",
     "sparse-index",
 )

@@ -121,7 +121,9 @@ def test_the_largest_timestamp_comes_with_the_last_offset_of_its_first_batch(
     expected = TimestampOffset(largest_ms, first if largest_ms >= 0 else 0)
     assert segment.max_timestamp() == expected
     assert segment.first_timestamp_ms() == headers[0].max_timestamp_ms
-    assert segment.largest_timestamp_ms() == (largest_ms if largest_ms >= 0 else START_MS)
+    assert segment.largest_timestamp_ms() == (
+        largest_ms if largest_ms >= 0 else segment.modified_ms()
+    )
 
 
 def test_a_segment_without_timestamps_is_as_old_as_its_file(make_log: MakeLog) -> None:

@@ -10,10 +10,14 @@ from collections.abc import Sequence
 
 import typer
 
+from stratalog.cli.cleaner import explain as cleaner_explain
+from stratalog.cli.cleaner import run as cleaner_run
 from stratalog.cli.dump import VersionOption, dump
 from stratalog.cli.find import find
 from stratalog.cli.output import write_error
 from stratalog.cli.repair import repair
+from stratalog.cli.retention import explain as retention_explain
+from stratalog.cli.retention import run as retention_run
 from stratalog.cli.segments import segments
 from stratalog.cli.verify import verify
 from stratalog.errors import StratalogError
@@ -36,6 +40,18 @@ log_app.command("repair")(repair)
 log_app.command("segments")(segments)
 log_app.command("verify")(verify)
 app.add_typer(log_app)
+retention_app = typer.Typer(
+    name="retention", help="When old segments go, and letting them go.", no_args_is_help=True
+)
+retention_app.command("explain")(retention_explain)
+retention_app.command("run")(retention_run)
+app.add_typer(retention_app)
+cleaner_app = typer.Typer(
+    name="cleaner", help="What compaction does with a log, and doing it.", no_args_is_help=True
+)
+cleaner_app.command("explain")(cleaner_explain)
+cleaner_app.command("run")(cleaner_run)
+app.add_typer(cleaner_app)
 
 
 @app.callback()

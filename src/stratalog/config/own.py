@@ -26,3 +26,10 @@ class OwnSettings:
         doc="Appends to a log directory are refused while its file system has less than this "
         "free, so that checkpoints, deletes and metadata still find room on a full disk.",
     )
+    log_cleaner_hash: str = setting(
+        "siphash",
+        one_of=("siphash", "md5"),
+        ours=True,
+        doc="How the cleaner tells keys apart: by SipHash with a random key, so that nobody can "
+        "craft two keys that erase each other, or by MD5, as Kafka does.",
+    )

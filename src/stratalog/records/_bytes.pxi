@@ -4,15 +4,17 @@
 # into words once, at the edge.
 
 cimport cython
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport (
+    PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer,
+)
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE, PyByteArray_Resize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.memoryview cimport PyMemoryView_FromMemory
 from libc.stdint cimport (
     INT32_MAX, INT64_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
-from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcpy
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcpy, memset
 
 from stratalog.errors import CorruptBatchError, RecordTooLargeError, UnsupportedCompressionError
 
@@ -72,6 +74,11 @@ cdef enum:
     FAULT_CONTENTS
     FAULT_MEMORY
     FAULT_CODEC
+    FAULT_RECORD_ORDER
+    FAULT_RECORD_OFFSET
+    FAULT_TIMESTAMP
+    FAULT_CONTROL_KEY
+    FAULT_EMPTY_LEGACY
 
 FAULT_REASONS = {
     FAULT_SIZE_MIN: "its size is smaller than the smallest batch of its format",
@@ -97,6 +104,11 @@ FAULT_REASONS = {
     FAULT_CONTENTS: "its contents cannot be decompressed",
     FAULT_MEMORY: "there is not enough memory to check it",
     FAULT_CODEC: "its compression codec does not exist",
+    FAULT_RECORD_ORDER: "its records' offsets do not grow",
+    FAULT_RECORD_OFFSET: "a record's offset lies outside the batch",
+    FAULT_TIMESTAMP: "a record's timestamp is negative",
+    FAULT_CONTROL_KEY: "its control record has no valid key",
+    FAULT_EMPTY_LEGACY: "a batch of magic 0 or 1 would have to be kept without its records",
 }
 
 

@@ -115,6 +115,7 @@ class SegmentScan:
         check_records: bool = True,
         all_headers: bool = False,
         decompressed_max_bytes: int = 1 << 28,
+        no_headers: bool = False,
     ) -> None: ...
     @property
     def base_offset(self) -> int: ...
@@ -373,3 +374,153 @@ def find_record_by_timestamp(
 ) -> tuple[int, int] | None:
     """Offset and timestamp of the first record of a whole batch that is not older than the target
     and not below ``min_offset``; what it decompresses to is bounded by ``limit_bytes``."""
+
+# --- compaction (_clean.pxi, _hash.pxi, _offset_map.pxi, _transactions.pxi, _walk.pxi) ----------
+
+def siphash128(key: bytes, data: Buffer) -> bytes:
+    """SipHash-2-4 with 128 bits of output."""
+
+def md5(data: Buffer) -> bytes: ...
+
+@final
+class OffsetMap:
+    """The last offset of each key, by the key's hash, in memory that is bounded.
+
+    ``hash_name`` is ``siphash`` (keyed; a random ``key`` if none is given) or ``md5``. As many as
+    ``capacity`` keys fit, ``load_factor`` of the ``slots``; then nothing can be put any more.
+    """
+
+    def __init__(
+        self,
+        memory_bytes: int,
+        *,
+        load_factor: float = 0.9,
+        hash_name: str = "siphash",
+        key: bytes | None = None,
+    ) -> None: ...
+    @property
+    def slots(self) -> int: ...
+    @property
+    def capacity(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def latest_offset(self) -> int:
+        """The last offset that the map speaks for; -1 when it is empty."""
+    @property
+    def hash_name(self) -> str: ...
+    @property
+    def key(self) -> bytes: ...
+    @property
+    def utilization(self) -> float: ...
+    def __len__(self) -> int: ...
+    def clear(self, keys_at_most: int = ...) -> None:
+        """Forget all; the memory is given back until it is used again. If no more than
+        ``keys_at_most`` keys can follow, so much less of it is used."""
+    def put(self, key: bytes, offset: int) -> None: ...
+    def get(self, key: bytes) -> int:
+        """The offset, or -1."""
+    def raise_latest_offset(self, offset: int) -> None: ...
+
+@final
+class CleanedTransactions:
+    """Transactions and producers as a walk over a log's batches meets them, in offset order.
+
+    ``producers``: id, epoch and last data offset (-1 for none) of those that are still active.
+    """
+
+    def __init__(self, producers: Iterable[tuple[int, int, int]] = ()) -> None: ...
+    def add_aborted(self, transactions: Iterable[tuple[int, int, int, int]]) -> None:
+        """Aborted transactions, as tuples in the order of the transaction index's fields."""
+    def take_kept(self) -> list[tuple[int, int, int, int]]:
+        """The aborted transactions whose markers were kept since this was last asked."""
+
+class _BatchWalk:
+    @property
+    def wanted_bytes(self) -> int:
+        """The size of the batch that was not whole at the end of the last buffer; 0 for none."""
+    @property
+    def position(self) -> int: ...
+    def feed(self, buffer: Buffer, position: int) -> int:
+        """Take all whole batches of ``buffer``, which lies at ``position`` of its file; returns
+        how many bytes they are. Raises ``CorruptBatchError`` at one that is damaged."""
+
+@final
+class MapBuilder(_BatchWalk):
+    """Puts the keys of the dirty part of a log into an ``OffsetMap``, until that is full."""
+
+    def __init__(
+        self, offset_map: OffsetMap, transactions: CleanedTransactions, first_dirty_offset: int
+    ) -> None: ...
+    @property
+    def is_full(self) -> bool: ...
+    @property
+    def messages_read(self) -> int: ...
+
+@final
+class RecordFilter(_BatchWalk):
+    """Keeps of each batch what compaction keeps, in the bytes that Kafka would write.
+
+    What was kept of the batches last fed is ``memoryview(filter)``; let go of it before the next.
+    """
+
+    retain_legacy_deletes: bool
+    def __init__(
+        self,
+        offset_map: OffsetMap,
+        transactions: CleanedTransactions,
+        *,
+        now_ms: int,
+        delete_retention_ms: int,
+        upper_bound_offset: int,
+    ) -> None: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    @property
+    def messages_read(self) -> int: ...
+    @property
+    def messages_kept(self) -> int: ...
+    @property
+    def batches_read(self) -> int: ...
+    @property
+    def batches_kept(self) -> int: ...
+    @property
+    def superseded(self) -> int: ...
+    @property
+    def null_keys(self) -> int: ...
+    @property
+    def tombstones_expired(self) -> int: ...
+    @property
+    def tombstones_kept(self) -> int: ...
+    @property
+    def discarded_batches(self) -> int: ...
+    @property
+    def horizons_set(self) -> int: ...
+    @property
+    def largest_batch_bytes(self) -> int: ...
+
+@final
+class KeySurvey(_BatchWalk):
+    """Counts what matters to compaction; keys from ``first_dirty_offset`` on."""
+
+    def __init__(self, first_dirty_offset: int = 0) -> None: ...
+    @property
+    def batches(self) -> int: ...
+    @property
+    def records(self) -> int: ...
+    @property
+    def control_batches(self) -> int: ...
+    @property
+    def header_only_batches(self) -> int: ...
+    @property
+    def null_keys(self) -> int: ...
+    @property
+    def tombstones(self) -> int: ...
+    @property
+    def tombstones_with_horizon(self) -> int: ...
+    @property
+    def earliest_horizon_ms(self) -> int:
+        """-1 where no tombstone has a horizon."""
+    @property
+    def latest_horizon_ms(self) -> int: ...
+    @property
+    def estimated_keys(self) -> int: ...

@@ -63,6 +63,7 @@ cdef class SegmentScan:
     cdef readonly bytearray time_entries
     cdef bint check_records
     cdef bint all_headers
+    cdef bint no_headers
     cdef int64_t indexed_position
     cdef int64_t indexed_timestamp_ms
     cdef int fault_code
@@ -73,13 +74,15 @@ cdef class SegmentScan:
     cdef Scratch new_headers
 
     def __init__(self, int64_t base_offset, int64_t index_interval_bytes, bint check_records=True,
-                 bint all_headers=False, int64_t decompressed_max_bytes=1 << 28):
+                 bint all_headers=False, int64_t decompressed_max_bytes=1 << 28,
+                 bint no_headers=False):
         if base_offset < 0:
             raise ValueError(f"a segment with base offset {base_offset}")
         self.base_offset = base_offset
         self.index_interval_bytes = index_interval_bytes
         self.check_records = check_records
         self.all_headers = all_headers
+        self.no_headers = no_headers
         self.decompressed_max_bytes = decompressed_max_bytes
         self.next_offset = base_offset
         self.last_position = -1
@@ -270,7 +273,7 @@ cdef class SegmentScan:
             self.indexed_position = self.position
         if self.batch_count == 0:
             self.first_timestamp_ms = h.max_timestamp_ms
-        if (
+        if not self.no_headers and (
             self.all_headers
             or h.producer_id >= 0
             or h.partition_leader_epoch != self.last_leader_epoch

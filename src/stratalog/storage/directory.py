@@ -6,6 +6,7 @@ meta.properties                     which cluster and node it belongs to
 recovery-point-offset-checkpoint    below it, everything has been flushed
 log-start-offset-checkpoint         only of logs that start inside a segment
 replication-offset-checkpoint       high watermarks
+cleaner-offset-checkpoint           below it, a compacted log has been cleaned
 """
 
 import json
@@ -27,6 +28,7 @@ from stratalog.storage.context import DirectoryState, DiskState
 from stratalog.storage.files import DirectoryLock, FileSystem, read_file, replace_file
 from stratalog.storage.layout import (
     CLEAN_SHUTDOWN_FILE,
+    CLEANER_CHECKPOINT,
     CLUSTER_METADATA_TOPIC,
     HIGH_WATERMARK_CHECKPOINT,
     LOCK_FILE,
@@ -61,6 +63,8 @@ class LogDirectory:
         self.offline_logs: dict[TopicPartition, str] = {}
         # Whose recovery points the file on disk holds, as far as this process knows.
         self._checkpointed: set[TopicPartition] = set()
+        # What cleaner-offset-checkpoint says; read when first asked for.
+        self._cleaner_offsets: dict[TopicPartition, int] | None = None
         self._lock: DirectoryLock | None = None
 
     def __repr__(self) -> str:
@@ -74,6 +78,23 @@ class LogDirectory:
         """Take the directory offline; the others go on."""
         self.state.state = DiskState.OFFLINE
         self.state.reason = reason
+
+    def check_space(self, reserve_bytes: int) -> None:
+        """Whether appends find enough room: none is taken below the reserve."""
+        try:
+            free_bytes = self.files.free_bytes(self.path)
+        except DiskError as error:
+            self.fail(str(error))
+            return
+        if free_bytes < reserve_bytes:
+            self.state.state = DiskState.FULL
+            self.state.reason = (
+                f"{free_bytes} bytes are free, less than log.dir.reserve.bytes={reserve_bytes}; "
+                "appends resume when there is room"
+            )
+        else:
+            self.state.state = DiskState.ONLINE
+            self.state.reason = ""
 
     def _file(self, name: str) -> str:
         return f"{self.path}/{name}"
@@ -209,12 +230,39 @@ class LogDirectory:
     def checkpoint_high_watermarks(self) -> None:
         self._checkpoint(HIGH_WATERMARK_CHECKPOINT, lambda log: log.high_watermark)
 
+    def cleaner_offset(self, topic_partition: TopicPartition) -> int | None:
+        """Up to where a log was cleaned, as far as is known: without it, from its start."""
+        return self._known_cleaner_offsets().get(topic_partition)
+
+    def note_cleaner_offset(self, topic_partition: TopicPartition, offset: int | None) -> None:
+        """A log was cleaned up to ``offset``; None forgets it. Durable when this returns."""
+        known = self._known_cleaner_offsets()
+        hosted = {*self.logs, *self.offline_logs}
+        offsets = {key: value for key, value in known.items() if key in hosted}
+        offsets.pop(topic_partition, None)
+        if offset is not None:
+            offsets[topic_partition] = offset
+        self._write(CLEANER_CHECKPOINT, offsets)
+        self._cleaner_offsets = offsets
+
+    def _known_cleaner_offsets(self) -> dict[TopicPartition, int]:
+        if self._cleaner_offsets is None:
+            try:
+                path = self._file(CLEANER_CHECKPOINT)
+                self._cleaner_offsets = read_offsets(self.files, path)
+            except CorruptFileError:
+                self._cleaner_offsets = {}
+        return self._cleaner_offsets
+
     def _checkpoint(
         self, name: str, offset: Callable[[Log], int], logs: Iterable[Log] | None = None
     ) -> None:
         chosen = self.logs.values() if logs is None else logs
         offsets = {log.topic_partition: offset(log) for log in chosen}
         offsets |= self._kept(name)
+        self._write(name, offsets)
+
+    def _write(self, name: str, offsets: dict[TopicPartition, int]) -> None:
         try:
             write_offsets(self.files, self._file(name), offsets)
         except DiskFullError:

@@ -99,6 +99,8 @@ class Log:
         self.recovery_point = loaded.recovery_point
         self.high_watermark = loaded.log_start_offset
         self.is_damaged = loaded.is_damaged
+        # The topic's configs are unknown: neither retention nor cleaning touches this log.
+        self.is_held = False
         self.last_flush_ms = context.clock.now_ms()
         self.pending_deletes = PendingDeletes(context.files)
         self.own = loaded.own
@@ -147,6 +149,7 @@ class Log:
     def configure(self, config: TopicConfig) -> None:
         """Take changed settings; they count from the next operation on."""
         self.config = config
+        self.is_held = False
         self._rules = produce_rules(config)
         for segment in self.segments:
             segment.configure(config)
@@ -257,7 +260,7 @@ class Log:
         if old.base_offset == base_offset:
             # Only an empty active segment can have that base: its index was too small to begin.
             assert old.size_bytes == 0, f"{old} holds batches and {base_offset} is its base"
-            self.pending_deletes.add(old.mark_deleted(), self._delete_due_ms())
+            self.pending_deletes.add(old.mark_deleted(), self.delete_due_ms())
         else:
             assert base_offset > old.base_offset, f"roll to {base_offset} behind {old}"
             # What follows in the new segment must not outlive the end of the old one.
@@ -364,6 +367,11 @@ class Log:
                 self._mirrored_start = self.log_start_offset
 
     # --- flushing -----------------------------------------------------------------------------
+
+    @property
+    def truncation_count(self) -> int:
+        """How often the log was cut: what was read of it before may not hold any more."""
+        return self._truncations
 
     @property
     def unflushed_messages(self) -> int:
@@ -501,18 +509,21 @@ class Log:
     def drop(self, segment: Segment) -> None:
         """Take a segment out of the log; its files are renamed now and unlinked later."""
         self.segments.remove(segment)
-        paths = segment.mark_deleted()
-        if self.snapshots.forget(segment.base_offset):
-            snapshot = self.snapshots.path(segment.base_offset)
-            self.context.files.rename(snapshot, snapshot + DELETED_SUFFIX)
-            paths.append(snapshot + DELETED_SUFFIX)
-        self.pending_deletes.add(paths, self._delete_due_ms())
+        self.pending_deletes.add(segment.mark_deleted(), self.delete_due_ms())
+        self.drop_snapshot(segment.base_offset)
+
+    def drop_snapshot(self, offset: int) -> None:
+        """The same for the producers' state at ``offset``, if it was written."""
+        if self.snapshots.forget(offset):
+            path = self.snapshots.path(offset)
+            self.context.files.rename(path, path + DELETED_SUFFIX)
+            self.pending_deletes.add([path + DELETED_SUFFIX], self.delete_due_ms())
 
     def run_deletes(self, now_ms: int) -> None:
         """Unlink the files whose time has come."""
         self.pending_deletes.run(now_ms)
 
-    def _delete_due_ms(self) -> int:
+    def delete_due_ms(self) -> int:
         return self.context.clock.now_ms() + self.config.file_delete_delay_ms
 
     # --- closing ------------------------------------------------------------------------------

@@ -4,11 +4,9 @@ A log is confined to its owner's thread; so is the manager. Only opening runs on
 one log on one of them, before anybody else can see it.
 """
 
-import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from stratalog.clock import Clock, SystemClock
 from stratalog.config import BrokerConfig, TopicConfig
@@ -16,76 +14,52 @@ from stratalog.errors import (
     DiskError,
     LogDirectoryError,
     LogExistsError,
+    OutOfResourcesError,
     StorageError,
-    StratalogError,
     TopicNameError,
     UnknownLogError,
 )
-from stratalog.storage.context import DiskState, LogContext
+from stratalog.storage.cleaning.cleaner import LogCleaner
 from stratalog.storage.directory import Identity, LogDirectory
 from stratalog.storage.files import FileSystem, OsFileSystem, remove_tree
 from stratalog.storage.flushing import flush_together
 from stratalog.storage.handles import HandleCache
 from stratalog.storage.layout import (
     DELETE_DIRECTORY,
-    FUTURE_DIRECTORY,
-    STRAY_DIRECTORY,
     TopicPartition,
     replica_directory,
     suffixed_directory,
     validate_topic_name,
 )
+from stratalog.storage.loading import (
+    LoadProgress,
+    LogLoader,
+    ReplicaToOpen,
+    refuse_duplicates,
+    take_stock,
+)
 from stratalog.storage.log import Log
-from stratalog.storage.recovery import open_log
+from stratalog.storage.retention import RetentionPlan, delete_old_segments
 from stratalog.storage.schedule import Schedule
+from stratalog.storage.segment import Segment
 
 _SPACE_CHECK_MS = 1_000
 
 
-@dataclass(slots=True)
-class LoadProgress:
-    """How far opening has come. ``show`` is called at each step, on one thread at a time."""
-
-    show: "Callable[[LoadProgress], None]" = lambda _progress: None
-    logs_total: int = 0
-    logs_done: int = 0
-    bytes_scanned: int = 0
-    _guard: threading.Lock = field(default_factory=threading.Lock)
-
-    def scanned(self, size_bytes: int) -> None:
-        with self._guard:
-            self.bytes_scanned += size_bytes
-            self.show(self)
-
-    def opened(self) -> None:
-        with self._guard:
-            self.logs_done += 1
-            self.show(self)
-
-
-@dataclass(frozen=True, slots=True)
-class _Replica:
-    """One replica's directory to be opened, with what its checkpoints say."""
-
-    directory: LogDirectory
-    path: str
-    topic_partition: TopicPartition
-    clean: bool
-    recovery_point: int
-    log_start_offset: int
-    high_watermark: int
-
-
 class LogManager:
+    """``topic_config`` gives what is known of a topic's configs. None means that nothing is: such
+    a log is opened and served, and neither retention nor cleaning touches it."""
+
     def __init__(
         self,
         config: BrokerConfig,
         *,
         files: FileSystem | None = None,
         clock: Clock | None = None,
-        topic_config: Callable[[str], TopicConfig] | None = None,
+        topic_config: Callable[[str], TopicConfig | None] | None = None,
         identity: Identity | None = None,
         show_progress: Callable[[LoadProgress], None] = lambda _progress: None,
+        is_cleaner_threaded: bool = True,
     ) -> None:
         self.config = config
         self.files = files or OsFileSystem()
@@ -93,13 +67,21 @@ class LogManager:
         self.progress = LoadProgress(show_progress)
         self.schedule = Schedule()
         self.directories = [LogDirectory(self.files, path) for path in config.log_directories]
-        self._topic_config = topic_config or self._default_topic_config
+        # Why the last check of a log's retention did not end; gone when one does.
+        self.retention_failures: dict[TopicPartition, str] = {}
         self._identity = identity
         self._handles = HandleCache.within_limits()
+        self._loader = LogLoader(
+            config,
+            self.files,
+            self.clock,
+            topic_config=topic_config,
+            handles=self._handles,
+            progress=self.progress,
+        )
         self._deleting: list[tuple[int, LogDirectory, str]] = []
-
-    def _default_topic_config(self, _topic: str) -> TopicConfig:
-        return TopicConfig.from_properties({}, broker=self.config)
+        self._is_cleaner_threaded = is_cleaner_threaded
+        self.cleaner: LogCleaner | None = None  # None before the start, or not enabled
 
     # --- starting -----------------------------------------------------------------------------
 
@@ -117,18 +99,26 @@ class LogManager:
         except LogDirectoryError:
             self._release()
             raise
-        replicas: list[_Replica] = []
+        replicas: list[ReplicaToOpen] = []
         self._for_each_online(lambda directory: replicas.extend(self._prepare(directory)))
         if not any(directory.is_online for directory in self.directories):
             self._release()
             reasons = "; ".join(directory.state.reason for directory in self.directories)
             raise LogDirectoryError(f"no log directory can be used: {reasons}")
         try:
-            self._refuse_duplicates(replicas)
-            self._load(replicas)
+            refuse_duplicates(replicas)
+            self._loader.load(self.directories, replicas)
         except BaseException:
             self._release()
             raise
+        if self.config.log_cleaner_enable:
+            self.cleaner = LogCleaner(
+                self.config,
+                self.clock,
+                self.directories,
+                self.check_retention,
+                is_threaded=self._is_cleaner_threaded,
+            )
         self._schedule_tasks()
 
     def _for_each_online(self, step: Callable[[LogDirectory], None]) -> None:
@@ -142,30 +132,11 @@ class LogManager:
                 except StorageError as error:
                     directory.fail(str(error))
 
-    def _prepare(self, directory: LogDirectory) -> list[_Replica]:
-        replicas = directory.replicas()
-        clean = directory.take_clean_marker()
-        recovery_points = directory.recovery_points()
-        log_start_offsets = directory.log_start_offsets()
-        high_watermarks = directory.high_watermarks()
-        found = []
-        for path, name in replicas:
-            key = name.topic_partition
-            if name.state == DELETE_DIRECTORY:
-                self._deleting.append((self._delete_due_ms(), directory, path))
-            elif name.state not in (FUTURE_DIRECTORY, STRAY_DIRECTORY):
-                found.append(
-                    _Replica(
-                        directory,
-                        path,
-                        key,
-                        clean,
-                        recovery_points.get(key, 0),
-                        log_start_offsets.get(key, 0),
-                        high_watermarks.get(key, 0),
-                    )
-                )
-        return found
+    def _prepare(self, directory: LogDirectory) -> list[ReplicaToOpen]:
+        found = take_stock(directory)
+        due_ms = self.clock.now_ms() + self.config.log_segment_delete_delay_ms
+        self._deleting.extend((due_ms, directory, path) for path in found.to_delete)
+        return found.to_open
 
     def _check_identity(self, directory: LogDirectory) -> None:
         wanted = self._identity
@@ -179,68 +150,6 @@ class LogManager:
                 f"{directory.path} belongs to node {found.node_id} of cluster "
                 f"{found.cluster_id!r}, not to node {wanted.node_id} of {wanted.cluster_id!r}"
             )
-
-    def _refuse_duplicates(self, replicas: Iterable[_Replica]) -> None:
-        seen: dict[TopicPartition, str] = {}
-        for replica in replicas:
-            first = seen.setdefault(replica.topic_partition, replica.path)
-            if first != replica.path:
-                raise LogDirectoryError(
-                    f"{replica.topic_partition} is in two places, {first} and {replica.path}; "
-                    "move one of them away"
-                )
-
-    def _load(self, replicas: list[_Replica]) -> None:
-        """Open all, on a few threads for each directory: a slow disk does not hold up another."""
-        self.progress.logs_total = len(replicas)
-        pools = []
-        try:
-            jobs: list[tuple[_Replica, Future[Log]]] = []
-            for directory in self.directories:
-                own = [replica for replica in replicas if replica.directory is directory]
-                pool = ThreadPoolExecutor(self.config.num_recovery_threads_per_data_dir)
-                pools.append(pool)
-                jobs.extend((replica, pool.submit(self._open, replica)) for replica in own)
-            for replica, job in jobs:
-                try:
-                    replica.directory.logs[replica.topic_partition] = job.result()
-                except DiskError as error:
-                    replica.directory.fail(str(error))
-                except StratalogError as error:
-                    replica.directory.offline_logs[replica.topic_partition] = str(error)
-        finally:
-            for pool in pools:
-                pool.shutdown(wait=True, cancel_futures=True)
-
-    def _open(self, replica: _Replica) -> Log:
-        # Descriptors are counted on one thread: while a log is opened on another, by itself.
-        context = self._context(replica.directory)
-        context.handles = HandleCache(16)
-        log = open_log(
-            replica.path,
-            self._topic_config(replica.topic_partition.topic),
-            context,
-            clean=replica.clean,
-            recovery_point=replica.recovery_point,
-            log_start_offset=replica.log_start_offset,
-            high_watermark=replica.high_watermark,
-            progress=self.progress.scanned,
-        )
-        log.hand_over(self._handles)
-        self.progress.opened()
-        return log
-
-    def _context(self, directory: LogDirectory) -> LogContext:
-        return LogContext(
-            self.files,
-            self.clock,
-            self._handles,
-            directory.state,
-            flush_on_ack=self.config.log_flush_on_ack,
-            producer_expiration_ms=self.config.producer_id_expiration_ms,
-            checkpoint_recovery_points=directory.checkpoint_recovery_points,
-            checkpoint_log_start_offsets=directory.checkpoint_log_start_offsets,
-        )
 
     # --- finding, making, deleting ------------------------------------------------------------
 
@@ -318,9 +227,7 @@ class LogManager:
         path = f"{directory.path}/{replica_directory(key)}"
         self.files.make_directory(path)
         try:
-            log = open_log(
-                path, self._topic_config(key.topic), self._context(directory), clean=True
-            )
+            log = self._loader.create(directory, path, key.topic)
             if topic_id is not None:
                 log.assign_topic_id(topic_id)
             self.files.sync_directory(path)
@@ -339,7 +246,10 @@ class LogManager:
         """Take a log away at once; its files go after ``file.delete.delay.ms``."""
         log = self.get(topic_partition)
         directory = next(each for each in self.directories if topic_partition in each.logs)
+        if self.cleaner is not None:
+            self.cleaner.abort(topic_partition)
         del directory.logs[topic_partition]
+        self.retention_failures.pop(topic_partition, None)
         log.abandon()
         target = f"{directory.path}/{suffixed_directory(topic_partition, DELETE_DIRECTORY)}"
         try:
@@ -350,11 +260,51 @@ class LogManager:
             raise
         due_ms = self.clock.now_ms() + max(log.config.file_delete_delay_ms, 1)
         self._deleting.append((due_ms, directory, target))
+        if directory.cleaner_offset(topic_partition) is not None:
+            directory.note_cleaner_offset(topic_partition, None)
         self.checkpoint_recovery_points()
         self.checkpoint_log_start_offsets()
 
-    def _delete_due_ms(self) -> int:
-        return self.clock.now_ms() + self.config.log_segment_delete_delay_ms
+    # --- changing -----------------------------------------------------------------------------
+
+    def configure(self, topic: str, config: TopicConfig) -> None:
+        """Take changed settings for all logs of a topic; they count from now on."""
+        for log in self:
+            if log.topic_partition.topic == topic:
+                log.configure(config)
+                if self.cleaner is not None:
+                    self.cleaner.retry(log.topic_partition)
+                    if not config.compact:
+                        self.cleaner.abort(log.topic_partition)
+
+    def truncate_to(self, topic_partition: TopicPartition, offset: int) -> bool:
+        """Cut a log; whether anything was cut. A cleaning that is under way is stopped."""
+        log = self.get(topic_partition)
+        with self._uncleaned(log):
+            return log.truncate_to(offset)
+
+    def truncate_fully_and_start_at(self, topic_partition: TopicPartition, offset: int) -> None:
+        log = self.get(topic_partition)
+        with self._uncleaned(log):
+            log.truncate_fully_and_start_at(offset)
+
+    @contextmanager
+    def _uncleaned(self, log: Log) -> Iterator[None]:
+        """While a log is cut it is not cleaned; afterwards no more of it counts as cleaned than
+        is there."""
+        key, cleaner = log.topic_partition, self.cleaner
+        if cleaner is not None:
+            cleaner.abort_and_pause(key)
+        try:
+            yield
+        finally:
+            if cleaner is not None:
+                cleaner.resume(key)
+                cleaner.retry(key)
+        directory = next(each for each in self.directories if key in each.logs)
+        cleaned_to = directory.cleaner_offset(key)
+        if cleaned_to is not None and cleaned_to > log.segments.active.base_offset:
+            directory.note_cleaner_offset(key, log.segments.active.base_offset)
 
     # --- periodic work ------------------------------------------------------------------------
 
@@ -363,6 +313,12 @@ class LogManager:
         now_ms = self.clock.now_ms()
         later_ms = now_ms + config.log_initial_task_delay_ms
         for name, run, first_ms, period_ms in (
+            (
+                "kafka-log-retention",
+                self.delete_old_segments,
+                later_ms,
+                config.log_retention_check_interval_ms,
+            ),
             (
                 "kafka-log-flusher",
                 self.flush_due,
@@ -397,10 +353,40 @@ class LogManager:
             ("free-space-check", self.check_space, now_ms, _SPACE_CHECK_MS),
         ):
             self.schedule.add(name, run, first_ms=first_ms, period_ms=max(period_ms, 1))
+        if self.cleaner is not None:
+            self.schedule.add(
+                "kafka-log-cleaner",
+                self.cleaner.run,
+                first_ms=now_ms,
+                period_ms=max(config.log_cleaner_backoff_ms, 1),
+            )
 
     def run_due(self) -> list[str]:
         """Run the periodic tasks that are due by the clock."""
+        if self.cleaner is not None:
+            self.cleaner.inbox.run_all()
         return self.schedule.run_due(self.clock.now_ms())
+
+    def delete_old_segments(self, now_ms: int) -> None:
+        """Retention of the logs without ``compact``: the others are the cleaner's to check, and
+        nobody's where there is no cleaner."""
+        for directory in self.directories:
+            for log in list(directory.logs.values()) if directory.is_online else ():
+                if not log.config.compact:
+                    self.check_retention(log, now_ms)
+
+    def check_retention(self, log: Log, now_ms: int) -> RetentionPlan[Segment] | None:
+        """Take what is due out of one log; None if that failed. Trouble is the log's own, noted in
+        ``retention_failures``: no other log's check stops."""
+        self.retention_failures.pop(log.topic_partition, None)
+        try:
+            return delete_old_segments(log, now_ms)
+        except StorageError as error:
+            self.retention_failures[log.topic_partition] = str(error)
+            # What the system has run out of comes back, and the next check tries again.
+            if isinstance(error, DiskError) and not isinstance(error, OutOfResourcesError):
+                log.fail(error)
+            return None
 
     def flush_due(self, now_ms: int) -> None:
         for log in self:
@@ -472,29 +458,16 @@ class LogManager:
 
     def check_space(self, _now_ms: int = 0) -> None:
         """A full disk is a state: appends stop below the reserve and resume by themselves."""
-        reserve = self.config.log_dir_reserve_bytes
         for directory in self.directories:
-            if not directory.is_online:
-                continue
-            try:
-                free = self.files.free_bytes(directory.path)
-            except DiskError as error:
-                directory.fail(str(error))
-                continue
-            if free < reserve:
-                directory.state.state = DiskState.FULL
-                directory.state.reason = (
-                    f"{free} bytes are free, less than log.dir.reserve.bytes={reserve}; "
-                    "appends resume when there is room"
-                )
-            else:
-                directory.state.state = DiskState.ONLINE
-                directory.state.reason = ""
+            if directory.is_online:
+                directory.check_space(self.config.log_dir_reserve_bytes)
 
     # --- stopping -----------------------------------------------------------------------------
 
     def shutdown(self) -> None:
         """Close everything cleanly, so that the next start need not recover."""
+        if self.cleaner is not None:
+            self.cleaner.shutdown()
         self.checkpoint_high_watermarks()
         try:
             for directory in self.directories:

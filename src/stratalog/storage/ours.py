@@ -2,6 +2,7 @@
 
 rolls      a line of JSON per roll: which segment it began, and why
 aborts     a line per segment that has a .txnindex: its base offset
+cleaner    JSON: the last cleaning's statistics, and why the log cannot be cleaned if so
 damage     JSON: what recovery found and may not cut away; until a person has decided
 log-start  the offset this log starts at, where it is not its first segment's
 """
@@ -135,6 +136,35 @@ class OwnFiles:
         number, _, crc = self._read("log-start").strip().partition(" ")
         intact = number.isascii() and number.isdigit() and crc == f"{crc32c(number.encode()):08x}"
         return int(number) if intact else 0
+
+    # --- cleaning -------------------------------------------------------------------------------
+
+    def cleaner_notes(self) -> dict[str, Any]:
+        """``last_run`` and ``uncleanable``, as far as they are known."""
+        with suppress(ValueError, RecursionError):
+            notes = json.loads(self._read("cleaner") or "{}")
+            if isinstance(notes, dict):
+                return notes
+        return {}
+
+    def note_cleaning(self, statistics: dict[str, Any]) -> None:
+        """A cleaning went well; if earlier ones did not, that is over."""
+        self._write_hint("cleaner", json.dumps({"last_run": statistics}))
+
+    def note_uncleanable(self, trouble: dict[str, Any]) -> None:
+        notes = self.cleaner_notes() | {"uncleanable": trouble}
+        self._write_hint("cleaner", json.dumps(notes))
+
+    def _write_hint(self, name: str, content: str) -> None:
+        """Not durable, and best effort: nothing but what people are shown depends on it."""
+        with suppress(DiskError):
+            self._make_directory()
+            file = self._files.open(f"{self._directory}/{name}", create=True)
+            try:
+                file.truncate(0)
+                file.write_at(0, [content.encode()])
+            finally:
+                file.close()
 
     # --- damage -------------------------------------------------------------------------------
 

@@ -139,8 +139,16 @@ def _aborted(
     end_offset = segment.offset_behind(end_position)
     if end_offset is None:
         end_offset = log.log_end_offset if following is None else following.base_offset
+    return collect_aborted(log, segment, start_offset, end_offset)
+
+
+def collect_aborted(
+    log: "Log", first: Segment, start_offset: int, end_offset: int
+) -> tuple[AbortedTransaction, ...]:
+    """Aborted transactions that reach into a range of offsets, by the indexes from ``first`` on:
+    a transaction is noted where its marker is, which may be segments later."""
     found: list[AbortedTransaction] = []
-    current: Segment | None = segment
+    current: Segment | None = first
     while current is not None:
         search = current.transaction_index.collect(start_offset, end_offset)
         found.extend(search.transactions)

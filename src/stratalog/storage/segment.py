@@ -115,7 +115,7 @@ class Segment:
         self.base_offset = base_offset
         self.size_bytes = sizes.log_bytes
         self.created_ms = created_ms
-        self.modified_ms = sizes.modified_ms or created_ms
+        self._listed_ms = sizes.modified_ms or created_ms
         self.jitter_ms = _draw_jitter(config)
         self.damage = DamageMap()
         # Once opening has settled how the file ends, it ends with a whole batch. Before that, and
@@ -530,7 +530,12 @@ class Segment:
     def largest_timestamp_ms(self) -> int:
         """What retention goes by: the largest timestamp, or the file's age where none is known."""
         found = self.max_timestamp().timestamp_ms
-        return found if found >= 0 else self.modified_ms
+        return found if found >= 0 else self.modified_ms()
+
+    def modified_ms(self) -> int:
+        """When the file was last written, by the disk's own account."""
+        entry = self._files.stat(self.path)
+        return self._listed_ms if entry is None else entry.modified_ms
 
     def first_timestamp_ms(self) -> int:
         """The first batch's largest timestamp, -1 if there is none: time rolling counts from it."""

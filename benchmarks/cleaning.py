@@ -1,0 +1,290 @@
+"""Cleaning one log, with one thread: ours, Apache Kafka's own cleaner, and the bare bytes moved.
+
+    random       2 GiB of records of 100 bytes, each with one of 1 M keys: nearly all superseded
+    distinct     500 MiB of them, no key twice and as many as fit the map: all are kept
+    memory       20 M keys, no two alike, cleaned to the end in as many rounds as the map needs
+
+All logs lie in the page cache. MB/s are bytes of the cleaned range by wall clock. Apache Kafka's
+cleaner runs in its default JVM settings and is warmed by cleaning a smaller log three times; its
+jars come from the interop tests, and without Java its rows are left out.
+
+``STRATALOG_BENCH_SCALE`` makes everything smaller, for trying this out: 0.01 takes seconds. The
+bars are meant for 1.
+"""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from benchmarks.result import Result
+from benchmarks.workload import UnsyncedFileSystem
+from stratalog.config import TopicConfig
+from stratalog.records._kernels import encode_records, seal_batch
+from stratalog.storage.cleaning.rounds import RoundResult, clean_now
+from stratalog.storage.context import LogContext
+from stratalog.storage.log import Log
+from stratalog.storage.recovery import open_log
+
+if TYPE_CHECKING:
+    from log_oracle import KafkaLogs
+
+SCALE = float(os.environ.get("STRATALOG_BENCH_SCALE", "1"))
+START_MS = 1_700_000_000_000
+NOW_MS = START_MS + 3_600_000
+MAP_BYTES = 128 << 20
+LOG_BYTES = int((2 << 30) * SCALE)
+KEYS = int(1_000_000 * SCALE) or 1
+DISTINCT = int(5_000_000 * SCALE)
+MEMORY_KEYS = int(20_000_000 * SCALE)
+RECORDS_A_BATCH = 160
+VALUE_BYTES = 73  # of a record that takes 100 bytes, its key of 16 included
+PRIVATE_MB_MAX = MAP_BYTES / 1e6 + 64
+INTEROP = Path(__file__).resolve().parents[1] / "tests" / "interop"
+CONFIGS = {
+    "cleanup.policy": "compact",
+    "segment.bytes": str(max(int((1 << 30) * SCALE), 1 << 20)),
+}
+KAFKA_JVM = ("-XX:+UseG1GC", "-Xms1g", "-Xmx1g", "-Xshare:auto")
+
+
+class Rate(NamedTuple):
+    """MB/s by wall clock, and by the time that was spent on a core."""
+
+    wall: float
+    core: float
+
+
+def run(root: Path) -> list[Result]:
+    keys = [b"%016d" % key for key in range(KEYS)]
+    dice = random.Random(1)
+    batches = LOG_BYTES // (RECORDS_A_BATCH * 100)
+    write_log(root / "random-0", (dice.choices(keys, k=RECORDS_A_BATCH) for _ in range(batches)))
+    write_log(root / "distinct-0", distinct_keys(DISTINCT))
+    write_log(root / "warm-0", (dice.choices(keys, k=RECORDS_A_BATCH) for _ in range(batches // 8)))
+    for name in ("random", "distinct"):
+        shutil.copytree(root / f"{name}-0", root / "kafka" / f"{name}-0")
+    bare = {name: move_bytes(root / f"{name}-0") for name in ("random", "distinct")}
+    kafkas = clean_with_kafka(root)
+    ours = {name: clean(root / f"{name}-0") for name in ("random", "distinct")}
+    shutil.rmtree(root / "random-0")
+    shutil.rmtree(root / "distinct-0")
+    return [
+        *_random_rows(bare["random"], ours["random"], kafkas.get("random")),
+        *_distinct_rows(bare["distinct"], ours["distinct"], kafkas.get("distinct")),
+        _memory_row(root),
+    ]
+
+
+def _random_rows(bare: Rate, ours: Rate, kafkas: Rate | None) -> Iterator[Result]:
+    what, detail = "clean 1 M keys", f"{LOG_BYTES / 1e9:.2f} GB of 100-byte records"
+    yield Result(what, ours.wall, "MB/s", None, detail=detail)
+    yield Result(what, ours.core, "MB/s a core", 250)
+    yield from _beside(bare, ours, kafkas, times_kafka=3)
+
+
+def _distinct_rows(bare: Rate, ours: Rate, kafkas: Rate | None) -> Iterator[Result]:
+    what, detail = "clean, nothing superseded", f"{DISTINCT:,} keys"
+    yield Result(what, ours.wall, "MB/s", None, detail=detail)
+    yield Result(what, ours.core, "MB/s a core", None)
+    yield from _beside(bare, ours, kafkas, times_bare=0.6)
+
+
+def _beside(
+    bare: Rate,
+    ours: Rate,
+    kafkas: Rate | None,
+    *,
+    times_kafka: float | None = None,
+    times_bare: float | None = None,
+) -> Iterator[Result]:
+    core = f"{bare.core:,.0f} MB/s a core"
+    yield Result("  bare: read, read, write, fsync", bare.wall, "MB/s", None, detail=core)
+    yield Result("  ours by the bare bytes", ours.wall / bare.wall, "times", times_bare)
+    if kafkas is not None:
+        core = f"{kafkas.core:,.0f} MB/s a core: ours {ours.core / kafkas.core:.1f} times"
+        yield Result("  Apache Kafka's cleaner", kafkas.wall, "MB/s", None, detail=core)
+        yield Result("  ours by Apache Kafka's", ours.wall / kafkas.wall, "times", times_kafka)
+
+
+def _memory_row(root: Path) -> Result:
+    command = [sys.executable, "-m", "benchmarks.cleaning", str(root / "memory-0")]
+    answer = subprocess.run(command, check=True, capture_output=True, text=True)
+    peak_mb, rounds = answer.stdout.split()
+    return Result(
+        "memory while cleaning 20 M keys",
+        float(peak_mb),
+        "MB",
+        PRIVATE_MB_MAX,
+        higher_is_better=False,
+        detail=f"{MEMORY_KEYS:,} keys in {rounds} rounds; 128 MiB map + 64 MB",
+    )
+
+
+# --- the logs ---------------------------------------------------------------------------------
+
+
+def distinct_keys(count: int) -> Iterator[list[bytes]]:
+    for first in range(0, count, RECORDS_A_BATCH):
+        yield [b"%016d" % key for key in range(first, min(first + RECORDS_A_BATCH, count))]
+
+
+def write_log(
+    directory: Path, batches: Iterator[list[bytes]], value_bytes: int = VALUE_BYTES
+) -> None:
+    """A closed log of uncompressed batches of these keys, and a last one as active segment."""
+    directory.mkdir()
+    context = LogContext.default()
+    context.files = UnsyncedFileSystem()
+    log = open_log(str(directory), TopicConfig.from_properties(CONFIGS), context, clean=True)
+    value = random.Random(2).randbytes(value_bytes)
+    for keys in batches:
+        log.append_as_leader(_batch(keys, value))
+    log.roll()
+    log.append_as_leader(_batch([b"last"], value))
+    log.close()
+
+
+def _batch(keys: list[bytes], value: bytes) -> bytearray:
+    count = len(keys)
+    times = list(range(START_MS, START_MS + count))
+    return seal_batch(
+        encode_records(keys, [value] * count, None, times, START_MS),
+        base_offset=0,
+        last_offset_delta=count - 1,
+        record_count=count,
+        attributes=0,
+        base_timestamp_ms=START_MS,
+        max_timestamp_ms=times[-1],
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        partition_leader_epoch=-1,
+    )
+
+
+def cleaned_bytes(directory: Path) -> int:
+    return sum(file.stat().st_size for file in sorted(directory.glob("*.log"))[:-1])
+
+
+# --- what is measured -------------------------------------------------------------------------
+
+
+@contextmanager
+def opened(directory: Path) -> Iterator[Log]:
+    config = TopicConfig.from_properties(CONFIGS)
+    log = open_log(str(directory), config, LogContext.default(), clean=True)
+    log.flush()
+    log.raise_high_watermark(log.log_end_offset)
+    try:
+        yield log
+    finally:
+        log.close()
+
+
+def clean(directory: Path) -> Rate:
+    size_mb = cleaned_bytes(directory) / 1e6
+    with opened(directory) as log:
+        os.sync()
+        started, worked = time.perf_counter(), time.process_time()
+        result = clean_now(log, first_dirty_offset=0, now_ms=NOW_MS, map_bytes=MAP_BYTES)
+        wall_s, worked_s = time.perf_counter() - started, time.process_time() - worked
+    assert result.end_offset == log.segments.active.base_offset, "the keys did not fit the map"
+    return Rate(size_mb / wall_s, size_mb / worked_s)
+
+
+def move_bytes(directory: Path, *, buffer_bytes: int = 1 << 20) -> Rate:
+    """Reading each segment twice, writing it once and syncing it."""
+    size_mb = cleaned_bytes(directory) / 1e6
+    buffer = memoryview(bytearray(buffer_bytes))
+    os.sync()
+    started, worked = time.perf_counter(), time.process_time()
+    for source in sorted(directory.glob("*.log"))[:-1]:
+        copy = source.with_suffix(".copy")
+        with source.open("rb", 0) as read, copy.open("wb", 0) as written:
+            while read.readinto(buffer):
+                pass
+            read.seek(0)
+            while size := read.readinto(buffer):
+                written.write(buffer[:size])
+            os.fsync(written.fileno())
+    wall_s, worked_s = time.perf_counter() - started, time.process_time() - worked
+    for copy in directory.glob("*.copy"):
+        copy.unlink()
+    return Rate(size_mb / wall_s, size_mb / worked_s)
+
+
+def clean_with_kafka(root: Path) -> dict[str, Rate]:
+    """By log; nothing where Apache Kafka cannot run."""
+    sys.path.insert(0, str(INTEROP))
+    from apache_kafka import KafkaDistribution, KafkaUnavailableError
+    from log_oracle import KafkaLogs
+
+    try:
+        distribution = KafkaDistribution.resolve()
+    except KafkaUnavailableError as missing:
+        print(f"without Apache Kafka: {missing}", file=sys.stderr)
+        return {}
+    with KafkaLogs(distribution, jvm_flags=KAFKA_JVM) as logs:
+        for number in range(3):
+            warm = root / "kafka" / f"warm{number}-0"
+            shutil.copytree(root / "warm-0", warm)
+            _kafkas_rate(logs, warm)
+            shutil.rmtree(warm)
+        return {
+            name: _kafkas_rate(logs, root / "kafka" / f"{name}-0")
+            for name in ("random", "distinct")
+        }
+
+
+def _kafkas_rate(logs: "KafkaLogs", directory: Path) -> Rate:
+    size_mb = cleaned_bytes(directory) / 1e6
+    os.sync()
+    answer = logs.ask("clean", directory, CONFIGS, now_ms=NOW_MS, map_bytes=MAP_BYTES)
+    assert answer["end_offset"] == answer["first_uncleanable_offset"], answer
+    return Rate(size_mb / answer["elapsed_s"], size_mb / answer["worked_s"])
+
+
+# --- memory, in a process of its own ----------------------------------------------------------
+
+
+def private_mb() -> float:
+    """What belongs to this process alone."""
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) * 1024 / 1e6
+
+
+def peak_while_cleaning(directory: Path) -> tuple[float, int]:
+    """The peak in MB, and how many rounds it took to clean everything."""
+    write_log(directory, distinct_keys(MEMORY_KEYS), 16)
+    peak, finished = [private_mb()], threading.Event()
+
+    def watch() -> None:
+        while not finished.wait(0.02):
+            peak.append(max(peak[-1], private_mb()))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    with opened(directory) as log:
+        rounds, dirty, end = 0, 0, log.segments.active.base_offset
+        while dirty < end:
+            result: RoundResult = clean_now(
+                log, first_dirty_offset=dirty, now_ms=NOW_MS, map_bytes=MAP_BYTES
+            )
+            assert result.end_offset > dirty
+            rounds, dirty = rounds + 1, result.end_offset
+        assert result.stats.messages_kept > 0
+    finished.set()
+    watcher.join()
+    return peak[-1], rounds
+
+
+if __name__ == "__main__":
+    print(*peak_while_cleaning(Path(sys.argv[1])))

@@ -1,0 +1,378 @@
+"""``stratalog retention``: when will each segment go, and why; and letting them go, offline.
+
+``explain`` only looks, also at a directory that a broker owns. ``run`` owns the directory while it
+works, and removes nothing of a topic whose configs it was not given.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stratalog.cli.output import (
+    OutputFormat,
+    OutputOption,
+    UsageError,
+    is_watched,
+    plural,
+    write_error,
+    write_json,
+    write_line,
+    write_table,
+)
+from stratalog.cli.topic_configs import (
+    BrokerConfigOption,
+    Chosen,
+    ConfigOption,
+    TopicOption,
+    choose,
+)
+
+if TYPE_CHECKING:
+    from stratalog.storage.fates import RetentionReport, SegmentFate
+    from stratalog.storage.loading import LoadProgress
+    from stratalog.storage.retention import RetentionPlan
+    from stratalog.storage.segment import Segment
+    from stratalog.storage.views import LogView
+
+    Plan = RetentionPlan[Segment]
+
+_HELD = "held: configs unknown"
+_FOREVER_MS = 2**63 - 1
+
+PathArgument = Annotated[
+    str, typer.Argument(metavar="PATH", help="A log directory, or one topic-partition in it.")
+]
+
+
+# --- explain ---------------------------------------------------------------------------------
+
+
+def explain(
+    path: PathArgument,
+    topics: TopicOption = None,
+    configs: ConfigOption = None,
+    broker_config: BrokerConfigOption = None,
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
+    """Say of every segment when it will go, by which rule, and what holds it."""
+    from stratalog.errors import StratalogError
+    from stratalog.storage.files import OsFileSystem
+
+    files = OsFileSystem()
+    chosen = choose(files, path, topics=topics, configs=configs, broker_config=broker_config)
+    now_ms = time.time_ns() // 1_000_000
+    told, failed = [], False
+    for slot, directory in enumerate(chosen.replicas):
+        try:
+            view, report = _look(chosen, directory, now_ms)
+        except StratalogError as error:
+            failed = True
+            told.append({"directory": directory, "error": str(error)})
+            if output is OutputFormat.TABLE:
+                write_error(f"{directory}: {error}")
+            continue
+        held = chosen.topic_config(view.topic_partition.topic) is None
+        warnings = [*_about(view), *report.warnings]
+        told.append(_as_json(view, report, held=held, warnings=warnings))
+        if output is OutputFormat.TABLE:
+            if slot:
+                write_line()
+            _write_report(view, report, held=held, warnings=warnings, now_ms=now_ms)
+    totals = _totals(chosen, told)
+    if output is OutputFormat.JSON:
+        write_json({"path": path, "now_ms": now_ms, "partitions": told, "warnings": totals})
+    else:
+        for warning in totals:
+            write_line(f"warning: {warning}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _totals(chosen: Chosen, told: list[dict[str, Any]]) -> list[str]:
+    """What a limit comes to that many take for the topic's."""
+    limit = chosen.config.retention_bytes
+    if limit < 0 or not chosen.config.delete:
+        return []
+    known = [row["topic"] for row in told if "topic" in row and row["held"] is None]
+    return [
+        f"retention.bytes={limit} is for each partition: the {known.count(topic)} of {topic} here "
+        f"may keep {known.count(topic) * limit} bytes"
+        for topic in sorted(set(known))
+        if known.count(topic) > 1
+    ]
+
+
+def _look(chosen: Chosen, directory: str, now_ms: int) -> "tuple[LogView, RetentionReport]":
+    from stratalog.storage.fates import RetentionReport, explain_retention
+    from stratalog.storage.files import OsFileSystem
+    from stratalog.storage.views import LogView, look_at
+
+    def ask(view: LogView) -> tuple[LogView, RetentionReport]:
+        return view, explain_retention(
+            view.segments,
+            config=chosen.topic_config(view.topic_partition.topic) or chosen.default,
+            log_start_offset=view.log_start_offset,
+            high_watermark=view.high_watermark,
+            log_end_offset=view.log_end_offset,
+            now_ms=now_ms,
+            is_cleaner_enabled=chosen.broker.log_cleaner_enable,
+        )
+
+    return look_at(OsFileSystem(), directory, chosen.config, ask)
+
+
+def _about(view: "LogView") -> list[str]:
+    if view.is_high_watermark_known:
+        return []
+    return [
+        "replication-offset-checkpoint does not name this log: its high watermark counts as "
+        f"{view.high_watermark}, its start"
+    ]
+
+
+def _as_json(
+    view: "LogView", report: "RetentionReport", *, held: bool, warnings: list[str]
+) -> dict[str, Any]:
+    return {
+        "topic": view.topic_partition.topic,
+        "partition": view.topic_partition.partition,
+        "directory": view.directory,
+        "log_start_offset": view.log_start_offset,
+        "high_watermark": view.high_watermark,
+        "log_end_offset": view.log_end_offset,
+        "size_bytes": view.size_bytes,
+        "checked_by": report.checked_by,
+        "held": _HELD if held else None,
+        "warnings": warnings,
+        "segments": [_fate_as_json(fate, held=held) for fate in report.fates],
+    }
+
+
+def _fate_as_json(fate: "SegmentFate", *, held: bool) -> dict[str, Any]:
+    row = asdict(fate)
+    row["breach"] = None if fate.breach is None else fate.breach.value
+    row["holds"] = [hold.value for hold in fate.holds]
+    # Nothing goes from a held log. What the defaults would do has a name of its own.
+    row["would_go_at_ms"] = fate.goes_at_ms
+    if held:
+        row["goes_at_ms"] = row["breach"] = None
+        row["holds"].insert(0, "unknown configs")
+    return row
+
+
+def _write_report(
+    view: "LogView",
+    report: "RetentionReport",
+    *,
+    held: bool,
+    warnings: list[str],
+    now_ms: int,
+) -> None:
+    title = (
+        f"{view.topic_partition}: offsets [{view.log_start_offset}, {view.log_end_offset}), high "
+        f"watermark {view.high_watermark}, {plural(len(view.segments), 'segment')}, "
+        f"{plural(view.size_bytes, 'byte')}; checked by {report.checked_by}"
+    )
+    write_line(title)
+    if held:
+        write_line(f"{_HELD}. Nothing goes until they are given (--config). By the defaults:")
+    columns = ("base", "end", "bytes", "newest", "would go" if held else "goes", "by", "why")
+    write_table(columns, [_cells(fate, now_ms) for fate in report.fates])
+    for warning in warnings:
+        write_line(f"warning: {warning}")
+
+
+def _cells(fate: "SegmentFate", now_ms: int) -> list[object]:
+    from stratalog.storage.moments import moment_text
+
+    newest, goes = "", "held"
+    if fate.largest_timestamp_ms is not None:
+        newest = moment_text(fate.largest_timestamp_ms)
+    if fate.goes_at_ms is not None:
+        goes = "now" if fate.goes_at_ms <= now_ms else moment_text(fate.goes_at_ms)
+    elif fate.breach is not None:
+        goes = f"after {fate.bytes_until_size} bytes"
+    breach = "" if fate.breach is None else fate.breach.value
+    return [
+        fate.base_offset,
+        fate.end_offset,
+        fate.size_bytes,
+        newest,
+        goes,
+        breach,
+        fate.explanation,
+    ]
+
+
+# --- run -------------------------------------------------------------------------------------
+
+
+def run(
+    path: Annotated[str, typer.Argument(metavar="LOG_DIR", help="A log directory.")],
+    topics: TopicOption = None,
+    configs: ConfigOption = None,
+    broker_config: BrokerConfigOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be deleted.")
+    ] = False,
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
+    """Delete what retention lets go, in a directory that nobody owns."""
+    from stratalog.storage.files import OsFileSystem
+    from stratalog.storage.inspection import find_replicas
+
+    files = OsFileSystem()
+    if not find_replicas(files, path).is_log_directory:
+        raise UsageError(f"{path} is one log; name its log directory, and the topic by --topic.")
+    chosen = choose(files, path, topics=topics, configs=configs, broker_config=broker_config)
+    if not chosen.is_known:
+        raise UsageError(
+            "The topics' configs are unknown, so nothing may be deleted. Give them with --config, "
+            "at least --config cleanup.policy=delete if that is so."
+        )
+    told = _Told(output, dry_run=dry_run)
+    if dry_run:
+        _plan_all(chosen, told)
+    else:
+        _run_all(chosen, told)
+    told.finish()
+    if told.failed:
+        raise typer.Exit(1)
+
+
+class _Told:
+    """What was done to each log is told when it is done; JSON waits for the whole."""
+
+    def __init__(self, output: OutputFormat, *, dry_run: bool) -> None:
+        self.failed = False
+        self._is_text = output is OutputFormat.TABLE
+        self._is_dry_run = dry_run
+        self._logs: list[dict[str, Any]] = []
+
+    def log(self, name: str, plan: "Plan") -> None:
+        deleted = [
+            {
+                "base_offset": each.segment.base_offset,
+                "size_bytes": each.segment.size_bytes,
+                "breach": each.breach.value,
+                "explanation": each.explanation,
+            }
+            for each in plan.doomed
+        ]
+        row = {
+            "log": name,
+            "deleted": deleted,
+            "freed_bytes": plan.freed_bytes,
+            "log_start_offset": plan.log_start_offset,
+            "held": None if plan.held is None else plan.held.explanation,
+        }
+        self._logs.append(row)
+        if not self._is_text:
+            return
+        verb = "would delete" if self._is_dry_run else "deleted"
+        for each in deleted:
+            write_line(
+                f"{name}: {verb} segment {each['base_offset']} of {each['size_bytes']} bytes, by "
+                f"{each['breach']}: {each['explanation']}"
+            )
+        if plan.held is not None:
+            base_offset = plan.held.segment.base_offset
+            write_line(f"{name}: segment {base_offset} stays: {plan.held.explanation}")
+
+    def failure(self, name: str, error: str) -> None:
+        self.failed = True
+        self._logs.append({"log": name, "error": error})
+        if self._is_text:
+            write_error(f"{name}: {error}")
+
+    def finish(self) -> None:
+        if not self._is_text:
+            write_json({"dry_run": self._is_dry_run, "logs": self._logs})
+            return
+        count = sum(len(row.get("deleted", ())) for row in self._logs)
+        size_bytes = sum(row.get("freed_bytes", 0) for row in self._logs)
+        verb = "would be deleted" if self._is_dry_run else "deleted"
+        write_line(
+            f"{plural(count, 'segment')} with {plural(size_bytes, 'byte')} {verb}, in "
+            f"{plural(len(self._logs), 'log')}"
+        )
+
+
+def _plan_all(chosen: Chosen, told: _Told) -> None:
+    from stratalog.errors import StratalogError
+    from stratalog.storage.files import OsFileSystem
+    from stratalog.storage.retention import plan_retention
+    from stratalog.storage.views import LogView, look_at
+
+    now_ms = time.time_ns() // 1_000_000
+
+    def ask(view: LogView) -> tuple[LogView, "Plan"]:
+        return view, plan_retention(
+            view.segments,
+            config=chosen.config,
+            log_start_offset=view.log_start_offset,
+            high_watermark=view.high_watermark,
+            log_end_offset=view.log_end_offset,
+            now_ms=now_ms,
+        )
+
+    for directory in chosen.replicas:
+        try:
+            view, plan = look_at(OsFileSystem(), directory, chosen.config, ask)
+        except StratalogError as error:
+            told.failure(directory, str(error))
+            continue
+        if view.topic_partition.topic in chosen.topics:
+            told.log(str(view.topic_partition), plan)
+
+
+def _run_all(chosen: Chosen, told: _Told) -> None:
+    from stratalog.storage.offline import owned_logs
+
+    # Deleting is all that was asked for: no cleaner beside it.
+    broker = replace(chosen.broker, log_cleaner_enable=False)
+    with (
+        _progress() as (show_opening, show_done),
+        owned_logs(broker, topic_config=chosen.topic_config, show_progress=show_opening) as logs,
+    ):
+        for directory in logs.directories:
+            for key, reason in directory.offline_logs.items():
+                if key.topic in chosen.topics:
+                    told.failure(str(key), reason)
+        due = [log for log in logs if not log.is_held]
+        for log in sorted(due, key=lambda each: each.topic_partition):
+            plan = logs.check_retention(log, logs.clock.now_ms())
+            if plan is None:
+                told.failure(str(log.topic_partition), logs.retention_failures[log.topic_partition])
+            else:
+                told.log(str(log.topic_partition), plan)
+            show_done(len(due))
+        # Nobody is left to come back for the files after their delay.
+        logs.delete_due(_FOREVER_MS)
+
+
+@contextmanager
+def _progress() -> Iterator[tuple[Callable[["LoadProgress"], None], Callable[[int], None]]]:
+    """Draws how far opening, then deleting has come, if a person is watching."""
+    if not is_watched():
+        yield lambda _progress: None, lambda _total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        opening = bar.add_task("opening logs", total=None)
+        deleting = bar.add_task("retention", total=None)
+
+        def show_opening(progress: "LoadProgress") -> None:
+            bar.update(opening, total=progress.logs_total, completed=progress.logs_done)
+
+        def show_done(total: int) -> None:
+            bar.update(deleting, total=total, advance=1)
+
+        yield show_opening, show_done

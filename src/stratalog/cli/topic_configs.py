@@ -1,0 +1,129 @@
+"""Which logs a command is for, and what is known of their topics' configs.
+
+Kafka keeps a topic's configs in its cluster's metadata, not beside its logs. So whoever wants
+something removed from a bare directory must say by which configs: ``--config`` gives those of the
+topics that are chosen. Topics that are not chosen, and Kafka's own unless they are named, have
+unknown configs: they are looked at, never changed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stratalog.cli.output import UsageError
+
+if TYPE_CHECKING:
+    from stratalog.config import BrokerConfig, TopicConfig
+    from stratalog.storage.files import FileSystem
+
+# Kept by rules that Kafka gives them itself; the defaults would delete what they hold.
+INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
+
+TopicOption = Annotated[
+    list[str] | None,
+    typer.Option("--topic", metavar="TOPIC", help="Only this topic; may be repeated."),
+]
+ConfigOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--config", metavar="NAME=VALUE", help="A config of the topics chosen; may be repeated."
+    ),
+]
+BrokerConfigOption = Annotated[
+    str | None,
+    typer.Option(
+        "--broker-config", metavar="FILE", help="A server.properties, for the broker's defaults."
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """``replicas`` are the directories that the command is for, in order of their names.
+
+    ``default`` is what would count for a topic of which nothing is known.
+    """
+
+    log_directory: str
+    replicas: tuple[str, ...]
+    topics: frozenset[str]
+    broker: "BrokerConfig"
+    config: "TopicConfig"
+    default: "TopicConfig"
+    is_known: bool
+
+    def topic_config(self, topic: str) -> "TopicConfig | None":
+        """What is known of a topic's configs: all or nothing."""
+        return self.config if self.is_known and topic in self.topics else None
+
+
+def choose(
+    files: "FileSystem",
+    path: str,
+    *,
+    topics: Sequence[str] | None,
+    configs: Sequence[str] | None,
+    broker_config: str | None,
+) -> Chosen:
+    """What ``path`` and the options name; nothing is opened yet."""
+    from stratalog.config import TopicConfig
+    from stratalog.storage.inspection import find_replicas
+    from stratalog.storage.layout import CLUSTER_METADATA_TOPIC, parse_replica_directory
+
+    found = find_replicas(files, path)
+    broker = _broker(broker_config, found.log_directory)
+    config = TopicConfig.from_properties(_properties(configs or ()), broker=broker)
+    wanted = frozenset(topics or ())
+    replicas, named = [], set()
+    for replica in found.replicas:
+        name = parse_replica_directory(Path(replica).resolve().name)
+        topic = name.topic_partition.topic
+        # What is moving in or has been set aside is not a log of this directory.
+        if name.state or topic == CLUSTER_METADATA_TOPIC or (wanted and topic not in wanted):
+            continue
+        replicas.append(replica)
+        if wanted or not found.is_log_directory or topic not in INTERNAL_TOPICS:
+            named.add(topic)
+    if missing := sorted(wanted - named):
+        raise UsageError(f"There is no log of {', '.join(missing)} in {path}.")
+    return Chosen(
+        found.log_directory,
+        tuple(replicas),
+        frozenset(named),
+        broker,
+        config,
+        TopicConfig.from_properties({}, broker=broker),
+        bool(configs),
+    )
+
+
+def _properties(configs: Sequence[str]) -> dict[str, str]:
+    properties: dict[str, str] = {}
+    for each in configs:
+        name, separator, value = each.partition("=")
+        if not separator or not name.strip():
+            raise UsageError(f"--config {each} is not of the form NAME=VALUE.")
+        if name.strip() in properties:
+            raise UsageError(f"--config gives {name.strip()} twice.")
+        properties[name.strip()] = value
+    return properties
+
+
+def _broker(path: str | None, log_directory: str) -> "BrokerConfig":
+    from stratalog.config import BrokerConfig
+    from stratalog.config.properties import parse_properties
+
+    properties: dict[str, str] = {}
+    if path is not None:
+        try:
+            properties = parse_properties(Path(path).read_bytes())
+        except OSError as error:
+            raise UsageError(f"--broker-config {path}: {error.strerror}.") from error
+    # The directory is the one that was named, whatever the broker of that file used.
+    broker = BrokerConfig.from_properties(
+        {name: value for name, value in properties.items() if name not in ("log.dir", "log.dirs")}
+    )
+    return replace(broker, log_dirs=(str(Path(log_directory).absolute()),))

@@ -1,0 +1,159 @@
+# The offsets that the cleaner remembers: hash of a key -> offset of its last record.
+#
+# A slot is 24 bytes: 16 of hash, 8 of offset, as in Kafka, so that the same memory holds the same
+# number of keys. The key is not kept. Slots are probed one after the other from the one that the
+# hash points to, which stays within a cache line or two; what costs is the first one, so whoever
+# works through many keys hashes a run of them, asks for their slots, and probes later.
+
+import os
+
+cdef extern from *:
+    """
+    #include <sys/mman.h>
+    static inline void prefetch_for_write(const void *place) {
+        __builtin_prefetch(place, 1, 1);
+    }
+    /* hash * count / 2**64: a slot for each hash, evenly, without a division. */
+    static inline uint64_t scale_hash(uint64_t hash, uint64_t count) {
+        return (uint64_t) (((unsigned __int128) hash * count) >> 64);
+    }
+    static inline void *reserve_zeros(size_t size) {
+        void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED) return NULL;
+    #ifdef MADV_HUGEPAGE
+        madvise(memory, size, MADV_HUGEPAGE);  /* random probes: fewer TLB misses */
+    #endif
+        return memory;
+    }
+    /* Gives the pages back; they read as zeros when they are next touched. */
+    static inline int forget_pages(void *memory, size_t size) {
+        return madvise(memory, size, MADV_DONTNEED);
+    }
+    static inline void release_zeros(void *memory, size_t size) { munmap(memory, size); }
+    """
+    void prefetch_for_write(const void *place) noexcept nogil
+    uint64_t scale_hash(uint64_t hash, uint64_t count) noexcept nogil
+    void *reserve_zeros(size_t size) noexcept nogil
+    int forget_pages(void *memory, size_t size) noexcept nogil
+    void release_zeros(void *memory, size_t size) noexcept nogil
+
+cdef enum:
+    MAP_SLOT_BYTES = 24
+
+cdef struct MapSlot:
+    Hash128 hash
+    int64_t next_offset             # the offset + 1, so that zeros are an empty slot
+
+
+@cython.final
+cdef class OffsetMap:
+    """A bounded map from the keys of records to offsets; see the top of this file."""
+
+    cdef readonly int64_t slots
+    cdef readonly int64_t capacity
+    cdef readonly int64_t size
+    cdef uint64_t slots_in_use
+    cdef readonly int64_t latest_offset
+    cdef readonly str hash_name
+    cdef readonly bytes key
+    cdef MapSlot *memory
+    cdef size_t memory_bytes
+    cdef uint64_t sip_key[2]
+    cdef bint is_md5
+
+    def __init__(self, int64_t memory_bytes, *, double load_factor=0.9, str hash_name="siphash",
+                 bytes key=None):
+        if self.memory != NULL:
+            raise TypeError("an OffsetMap is initialized once")
+        if hash_name not in ("siphash", "md5"):
+            raise ValueError(f"hash {hash_name!r}; there are 'siphash' and 'md5'")
+        self.slots = memory_bytes // MAP_SLOT_BYTES
+        self.capacity = <int64_t> (self.slots * load_factor)
+        # One slot stays free whatever the factor: a search ends at an empty one.
+        self.capacity = min(self.capacity, self.slots - 1)
+        if self.capacity < 1:
+            raise ValueError(
+                f"{memory_bytes} bytes with a load factor of {load_factor} hold no key"
+            )
+        self.hash_name = hash_name
+        self.is_md5 = hash_name == "md5"
+        self.key = os.urandom(16) if key is None else key
+        siphash_key(self.key, self.sip_key)
+        self.latest_offset = -1
+        self.slots_in_use = <uint64_t> self.slots
+        self.memory_bytes = <size_t> self.slots * MAP_SLOT_BYTES
+        self.memory = <MapSlot *> reserve_zeros(self.memory_bytes)
+        if self.memory == NULL:
+            raise MemoryError(f"{self.memory_bytes} bytes for the cleaner's offset map")
+
+    def __dealloc__(self):
+        if self.memory != NULL:
+            release_zeros(self.memory, self.memory_bytes)
+
+    def __len__(self):
+        return self.size
+
+    @property
+    def utilization(self):
+        return self.size / self.slots
+
+    def clear(self, int64_t keys_at_most=INT64_MAX):
+        # Memory that is not touched costs nothing: few keys are kept in few slots.
+        self.slots_in_use = <uint64_t> min(self.slots, 2 * min(max(keys_at_most, 0), self.slots) + 64)
+        with nogil:
+            if forget_pages(self.memory, self.memory_bytes) != 0:
+                memset(self.memory, 0, self.memory_bytes)
+        self.size = 0
+        self.latest_offset = -1
+
+    def put(self, bytes key, int64_t offset):
+        if offset < 0:
+            raise ValueError(f"offset {offset}")
+        if not self.store(self.hash_of(<const uint8_t *> PyBytes_AS_STRING(key), len(key)), offset):
+            raise ValueError(f"all of the {self.capacity} entries are taken")
+
+    def get(self, bytes key):
+        return self.find(self.hash_of(<const uint8_t *> PyBytes_AS_STRING(key), len(key)))
+
+    def raise_latest_offset(self, int64_t offset):
+        self.latest_offset = max(self.latest_offset, offset)
+
+    cdef inline Hash128 hash_of(self, const uint8_t *data, Py_ssize_t size) noexcept nogil:
+        if self.is_md5:
+            return md5_of(data, size)
+        return siphash_of(self.sip_key, data, size)
+
+    cdef inline void expect(self, const Hash128 *hash) noexcept nogil:
+        """Ask the memory for the slot of a hash that will be looked up soon."""
+        prefetch_for_write(&self.memory[scale_hash(hash.low, self.slots_in_use)])
+
+    cdef inline MapSlot *slot_of(self, Hash128 hash) noexcept nogil:
+        """The slot that has the hash, or the empty one where it belongs."""
+        cdef uint64_t place = scale_hash(hash.low, self.slots_in_use)
+        cdef MapSlot *slot
+        while True:
+            slot = &self.memory[place]
+            if slot.next_offset == 0:
+                return slot
+            if slot.hash.low == hash.low and slot.hash.high == hash.high:
+                return slot
+            place += 1
+            if place == self.slots_in_use:
+                place = 0
+
+    cdef inline bint store(self, Hash128 hash, int64_t offset) noexcept nogil:
+        """As Kafka: when the map is full, not even a key that it holds can be put."""
+        cdef MapSlot *slot
+        if self.size >= self.capacity:
+            return False
+        slot = self.slot_of(hash)
+        if slot.next_offset == 0:
+            slot.hash = hash
+            self.size += 1
+        slot.next_offset = offset + 1
+        self.latest_offset = offset
+        return True
+
+    cdef inline int64_t find(self, Hash128 hash) noexcept nogil:
+        return self.slot_of(hash).next_offset - 1

@@ -1,0 +1,1 @@
+"""Compaction: which log, which records, the rewrite, the swap, and the threads that do it."""

@@ -1,0 +1,64 @@
+"""Putting a cleaned segment in the place of those it was made from.
+
+``.cleaned`` → ``.swap``, the old files → ``.deleted``, ``.swap`` → plain, in Kafka's order. The
+directory is synced between the steps, not only after the last: a disk that kept a later rename and
+lost an earlier one would leave the new segment beside one that it replaces. Whatever step a crash
+hits, the next start finds the old segments or the new one (``sweep``).
+
+Runs on the log's own thread, as everything that changes a log does.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from stratalog.errors import CleaningAbortedError, DiskError
+from stratalog.storage.cleaning.cleaned import CleanedSegment
+from stratalog.storage.layout import CLEANED_SUFFIX, SWAP_SUFFIX
+from stratalog.storage.log import Log
+
+
+def swap_in(
+    log: Log, cleaned: CleanedSegment, base_offsets: Sequence[int], *, truncation_count: int
+) -> None:
+    """Replace the segments with these base offsets by ``cleaned``, which is finished.
+
+    ``truncation_count`` is the log's from when the cleaning was planned.
+    """
+    is_changed = truncation_count != log.truncation_count
+    is_changed |= not set(log.segments.base_offsets).issuperset(base_offsets)
+    if is_changed or log.is_closed or log.failure is not None:
+        raise CleaningAbortedError(f"{log.topic_partition} has changed since its cleaning began")
+    replaced = [log.segments.at(base_offset) for base_offset in base_offsets]
+    assert log.segments.active not in replaced, f"{log} is being appended to"
+    files = log.context.files
+    try:
+        for suffix in cleaned.suffixes:
+            files.rename(cleaned.path(suffix, CLEANED_SUFFIX), cleaned.path(suffix, SWAP_SUFFIX))
+        files.sync_directory(log.directory)
+        now_ms = log.context.clock.now_ms()
+        for segment in replaced:
+            log.pending_deletes.add(segment.mark_deleted(), log.delete_due_ms())
+        files.sync_directory(log.directory)
+        for suffix in cleaned.suffixes:
+            files.rename(cleaned.path(suffix, SWAP_SUFFIX), cleaned.path(suffix, ""))
+        for segment in replaced:
+            log.segments.remove(segment)
+        log.segments.add(cleaned.open(log.context.handles, created_ms=now_ms))
+        files.sync_directory(log.directory)
+        for segment in replaced:
+            if segment.base_offset != cleaned.base_offset:
+                log.drop_snapshot(segment.base_offset)
+    except DiskError as error:
+        # Memory and disk may say different things now: only a new start can tell.
+        log.fail(error)
+        raise
+    _note(log, cleaned)
+
+
+def _note(log: Log, cleaned: CleanedSegment) -> None:
+    """What is kept beside the log about its segments; hints, so a failure is passed over."""
+    with suppress(DiskError):
+        if cleaned.has_aborts and cleaned.base_offset not in log.own.aborts():
+            log.own.note_aborts(cleaned.base_offset)
+        log.own.keep_aborts(log.segments)
+        log.own.keep_rolls(set(log.segments.base_offsets))

@@ -1,0 +1,40 @@
+"""Owning a log directory for one piece of work, with no broker about."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from stratalog.clock import Clock
+from stratalog.config import BrokerConfig, TopicConfig
+from stratalog.storage.files import FileSystem
+from stratalog.storage.loading import LoadProgress
+from stratalog.storage.manager import LogManager
+
+
+@contextmanager
+def owned_logs(
+    config: BrokerConfig,
+    *,
+    topic_config: Callable[[str], TopicConfig | None],
+    files: FileSystem | None = None,
+    clock: Clock | None = None,
+    show_progress: Callable[[LoadProgress], None] = lambda _progress: None,
+) -> Iterator[LogManager]:
+    """Take the directories, open their logs, and close all cleanly at the end.
+
+    Other replicas may exist elsewhere, so high watermarks are those that were checkpointed: what
+    lies above one may yet be truncated by a leader, and is nobody's to delete.
+    """
+    manager = LogManager(
+        config, files=files, clock=clock, topic_config=topic_config, show_progress=show_progress
+    )
+    manager.start()
+    try:
+        # A high watermark stays below what is flushed, and recovery may have found more than was.
+        manager.flush_appended()
+        for directory in manager.directories:
+            known = directory.high_watermarks()
+            for log in directory.logs.values():
+                log.raise_high_watermark(known.get(log.topic_partition, 0))
+        yield manager
+    finally:
+        manager.shutdown()

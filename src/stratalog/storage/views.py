@@ -1,0 +1,118 @@
+"""A log as its files show it to anybody: nothing is opened for writing, nobody need be asked.
+
+The owner may be at work meanwhile. A view is one moment's: a segment that goes while it is looked
+at makes the look fail, and the next view does not have it.
+"""
+
+import errno
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from stratalog.config import TopicConfig
+from stratalog.errors import CorruptFileError, DiskError, LogDirectoryError
+from stratalog.storage.checkpoint import read_offsets
+from stratalog.storage.files import FileSystem
+from stratalog.storage.handles import HandleCache
+from stratalog.storage.inspection import SegmentFiles, list_replica
+from stratalog.storage.layout import (
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_CHECKPOINT,
+    OFFSET_INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    TopicPartition,
+)
+from stratalog.storage.ours import OwnFiles
+from stratalog.storage.readonly import ReadOnlyFileSystem
+from stratalog.storage.segment import Segment, SegmentSizes
+
+T = TypeVar("T")
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LogView:
+    """``high_watermark`` is the checkpointed one, and the log's start where there is none."""
+
+    directory: str
+    topic_partition: TopicPartition
+    segments: tuple[Segment, ...]
+    log_start_offset: int
+    high_watermark: int
+    log_end_offset: int
+    is_high_watermark_known: bool
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size_bytes for segment in self.segments)
+
+
+def look_at(
+    files: FileSystem, directory: str, config: TopicConfig, ask: Callable[[LogView], T]
+) -> T:
+    """What ``ask`` says of the log in ``directory``; asked again if a file went meanwhile."""
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            return ask(view_log(files, directory, config))
+        except DiskError as error:
+            if error.errno != errno.ENOENT or attempt == _ATTEMPTS:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def view_log(files: FileSystem, directory: str, config: TopicConfig) -> LogView:
+    """The log in ``directory``, with ``config`` for what its segments go by."""
+    files = ReadOnlyFileSystem(files)
+    replica = list_replica(files, directory)
+    if not replica.segments:
+        raise LogDirectoryError(f"{directory} holds no segment")
+    handles = HandleCache()
+    segments = tuple(
+        view_segment(files, each, config, handles=handles) for each in replica.segments
+    )
+    log_end_offset = segments[-1].next_offset()
+    key = replica.topic_partition
+    log_start_offset = max(
+        segments[0].base_offset,
+        _checkpointed(files, f"{replica.log_directory}/{LOG_START_CHECKPOINT}").get(key, 0),
+        OwnFiles(files, replica.directory).log_start(),
+    )
+    known = _checkpointed(files, f"{replica.log_directory}/{HIGH_WATERMARK_CHECKPOINT}").get(key)
+    high_watermark = log_start_offset if known is None else max(known, log_start_offset)
+    return LogView(
+        replica.directory,
+        key,
+        segments,
+        log_start_offset,
+        min(high_watermark, log_end_offset),
+        log_end_offset,
+        known is not None,
+    )
+
+
+def view_segment(
+    files: FileSystem, found: SegmentFiles, config: TopicConfig, *, handles: HandleCache
+) -> Segment:
+    return Segment(
+        files,
+        found.directory,
+        found.base_offset,
+        config,
+        handles,
+        created_ms=found.modified_ms,
+        sizes=SegmentSizes(
+            log_bytes=found.size_bytes,
+            offset_index_bytes=found.sizes.get(OFFSET_INDEX_SUFFIX, 0),
+            time_index_bytes=found.sizes.get(TIME_INDEX_SUFFIX, 0),
+            has_transaction_index=TRANSACTION_INDEX_SUFFIX in found,
+            modified_ms=found.modified_ms,
+        ),
+    )
+
+
+def _checkpointed(files: FileSystem, path: str) -> dict[TopicPartition, int]:
+    try:
+        return read_offsets(files, path)
+    except CorruptFileError:
+        return {}
