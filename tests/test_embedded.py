@@ -334,17 +334,29 @@ def test_what_is_old_goes_only_from_topics_whose_settings_are_known(tmp_path: Pa
 
 
 def test_settings_that_are_named_later_count_from_then_on(tmp_path: Path) -> None:
-    at_once = {"log.initial.task.delay.ms": "0", "log.retention.check.interval.ms": "1"}
+    at_once = {"log.initial.task.delay.ms": "0"}
     with stratalog.open_directory(tmp_path / "data", create=True) as logs:
         fill(logs.create("orders"), range(10))
 
     with stratalog.open_directory(tmp_path / "data", config=at_once) as logs:
-        logs.create("orders", 1)
+        fill(logs.create("orders", 1), range(10))
         assert logs.held_topics == ["orders"]
         logs.configure("orders", {"retention.ms": "1000"})
         assert logs.held_topics == []
         logs.maintain()
-        assert logs.log("orders").start_offset == 10
+        assert [logs.log("orders", number).start_offset for number in (0, 1)] == [10, 10]
+
+
+def test_a_new_partition_of_a_topic_that_is_held_is_held_too(tmp_path: Path) -> None:
+    at_once = {"log.initial.task.delay.ms": "0"}
+    with stratalog.open_directory(tmp_path / "data", create=True) as logs:
+        logs.create("orders")
+
+    with stratalog.open_directory(tmp_path / "data", config=at_once) as logs:
+        log = logs.create("orders", 1)
+        fill(log, range(10))
+        logs.maintain()
+        assert log.start_offset == 0
 
 
 def test_a_topic_that_is_made_anew_is_kept_by_what_it_is_made_with(tmp_path: Path) -> None:

@@ -223,6 +223,7 @@ def test_running_deletes_what_was_explained_and_leaves_a_sound_log(data: Path) -
     assert "orders-0: deleted segment 0" in text
     assert "orders-0: segment 2 stays: its largest timestamp is" in text
     assert text.splitlines()[-1].startswith("2 segments with ")
+    assert "clicks" not in text
     assert logs_in(data, "orders") == [f"{2:020}.log"]
     assert len(logs_in(data, "clicks")) == 2
     assert stratalog("log", "verify", str(data)).exit_code == 0
@@ -259,6 +260,16 @@ def test_a_dry_run_tells_the_same_and_changes_nothing(data: Path) -> None:
 def test_running_keeps_the_high_watermark_of_every_log(data: Path) -> None:
     ok("run", str(data), "--topic", "orders", "--config", "retention.ms=604800000")
 
+    assert (data / "replication-offset-checkpoint").read_text() == "0\n2\nclicks 0 2\norders 0 3\n"
+
+
+def test_after_a_crash_the_log_is_recovered_first(data: Path) -> None:
+    for name in (".kafka_cleanshutdown", "recovery-point-offset-checkpoint"):
+        (data / name).unlink()
+
+    ok("run", str(data), "--config", "retention.ms=604800000")
+
+    assert logs_in(data, "orders") == [f"{2:020}.log"]
     assert (data / "replication-offset-checkpoint").read_text() == "0\n2\nclicks 0 2\norders 0 3\n"
 
 
@@ -308,6 +319,17 @@ def test_running_is_refused_while_somebody_owns_the_directory(data: Path) -> Non
     assert done.exit_code == 1
     assert "locked" in done.stderr
     assert len(logs_in(data, "orders")) == 3
+
+
+def test_a_log_that_cannot_be_opened_is_told_and_the_others_go_on(data: Path) -> None:
+    (data / "log-start-offset-checkpoint").write_text("0\n1\nclicks 0 99\n")
+
+    done = stratalog("retention", "run", str(data), "--config", "retention.ms=604800000")
+
+    assert done.exit_code == 1
+    assert "clicks-0: failed: " in done.stdout
+    assert logs_in(data, "orders") == [f"{2:020}.log"]
+    assert len(logs_in(data, "clicks")) == 2
 
 
 # --- which logs --------------------------------------------------------------------------------

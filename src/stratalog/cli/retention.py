@@ -245,13 +245,14 @@ def run(
 
 
 class _Told:
-    """What was done to each log is told when it is done; JSON waits for the whole."""
+    """What was done to each log; told at the end, when no bar is drawn any more."""
 
     def __init__(self, output: OutputFormat, *, dry_run: bool) -> None:
         self.failed = False
         self._is_text = output is OutputFormat.TABLE
         self._is_dry_run = dry_run
         self._logs: list[dict[str, Any]] = []
+        self._lines: list[str] = []
 
     def log(self, name: str, plan: "Plan") -> None:
         deleted = [
@@ -271,28 +272,27 @@ class _Told:
             "held": None if plan.held is None else plan.held.explanation,
         }
         self._logs.append(row)
-        if not self._is_text:
-            return
         verb = "would delete" if self._is_dry_run else "deleted"
         for each in deleted:
-            write_line(
+            self._lines.append(
                 f"{name}: {verb} segment {each['base_offset']} of {each['size_bytes']} bytes, by "
                 f"{each['breach']}: {each['explanation']}"
             )
         if plan.held is not None:
             base_offset = plan.held.segment.base_offset
-            write_line(f"{name}: segment {base_offset} stays: {plan.held.explanation}")
+            self._lines.append(f"{name}: segment {base_offset} stays: {plan.held.explanation}")
 
     def failure(self, name: str, error: str) -> None:
         self.failed = True
         self._logs.append({"log": name, "error": error})
-        if self._is_text:
-            write_error(f"{name}: {error}")
+        self._lines.append(f"{name}: failed: {error}")
 
     def finish(self) -> None:
         if not self._is_text:
             write_json({"dry_run": self._is_dry_run, "logs": self._logs})
             return
+        for line in self._lines:
+            write_line(line)
         count = sum(len(row.get("deleted", ())) for row in self._logs)
         size_bytes = sum(row.get("freed_bytes", 0) for row in self._logs)
         verb = "would be deleted" if self._is_dry_run else "deleted"
@@ -365,7 +365,8 @@ def _progress() -> Iterator[tuple[Callable[["LoadProgress"], None], Callable[[in
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False) as bar:
         opening = bar.add_task("opening logs", total=None)
         deleting = bar.add_task("retention", total=None)
 

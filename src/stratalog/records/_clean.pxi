@@ -63,6 +63,8 @@ cdef class MapBuilder(BatchWalk):
 
     cdef int take_record(self, const uint8_t *contents, const KeyedRecord *r) except -1 nogil:
         cdef ExpectedKey *key
+        if r.key_size < 0 or r.value_size < 0:
+            self.map.mark_special(r.offset)
         if r.key_size >= 0 and r.offset >= self.first_dirty_offset:
             if self.taken_count - self.put_count == LOOK_AHEAD:
                 if not self.put_next():
@@ -112,6 +114,7 @@ cdef struct FilteredRecord:
     KeyedRecord record
     Hash128 hash
     Py_ssize_t batch
+    bint is_looked_up               # its hash is known; else the map remembers its offset
     bint is_kept
 
 cdef struct FilteredBatch:
@@ -122,6 +125,7 @@ cdef struct FilteredBatch:
     Py_ssize_t record_count
     bint discard                    # of an aborted transaction, or a marker whose time has come
     bint retain_empty               # stays as a header if nothing else does
+    bint is_untouched               # the map knows that all of it stays
     bint is_marker_of_nothing       # a marker of a transaction that has no data any more
 
 
@@ -221,10 +225,20 @@ cdef class RecordFilter(BatchWalk):
         batch.is_marker_of_nothing = can_discard and is_control
         batch.retain_empty = (self.transactions.is_last_of_producer(h)
                               or h.last_offset + 1 == self.upper_bound_offset)
+        batch.is_untouched = self.is_untouched(h)
         self.batches_read += 1
+        if batch.is_untouched:
+            self.messages_read += h.record_count
         if batch.discard:
             self.discarded_batches += 1
-        return WALK_SKIP if batch.discard else WALK_READ
+        return WALK_SKIP if batch.discard or batch.is_untouched else WALK_READ
+
+    cdef bint is_untouched(self, const Header *h) noexcept nogil:
+        """Whether the map's builder read all records of the batch, and all of them stay."""
+        if h.magic < 2 or h.attributes & (TRANSACTIONAL_BIT | CONTROL_BIT) or h.record_count == 0:
+            return False
+        return (h.last_offset <= self.map.latest_offset
+                and self.map.is_untouched(h.base_offset, h.last_offset))
 
     cdef int meet(self, const uint8_t *p, const Header *h, bint is_control) except -1 nogil:
         cdef int kind = CONTROL_OTHER
@@ -245,6 +259,7 @@ cdef class RecordFilter(BatchWalk):
     cdef int take_record(self, const uint8_t *contents, const KeyedRecord *r) except -1 nogil:
         cdef FilteredRecord *filtered
         cdef Py_ssize_t batch = self.pending_batches() - 1
+        cdef bint is_transactional
         filtered = <FilteredRecord *> scratch_room(&self.records, sizeof(FilteredRecord))
         if filtered == NULL:
             raise MemoryError
@@ -253,9 +268,14 @@ cdef class RecordFilter(BatchWalk):
         filtered.is_kept = True
         self.batch_at(batch).record_count += 1
         self.messages_read += 1
+        filtered.is_looked_up = False
         if r.key_size >= 0 and r.offset <= self.map.latest_offset:
-            filtered.hash = self.map.hash_of(contents + r.key_at, r.key_size)
-            self.map.expect(&filtered.hash)
+            # Of a transaction's batches the map was perhaps not told.
+            is_transactional = self.batch_at(batch).h.attributes & TRANSACTIONAL_BIT
+            if is_transactional or not self.map.is_tracked(r.offset):
+                filtered.is_looked_up = True
+                filtered.hash = self.map.hash_of(contents + r.key_at, r.key_size)
+                self.map.expect(&filtered.hash)
         if self.pending_records() - self.decided > LOOK_AHEAD:
             self.decide_next()
         return 0
@@ -273,6 +293,7 @@ cdef class RecordFilter(BatchWalk):
     cdef bint is_kept(self, const FilteredRecord *filtered) noexcept nogil:
         cdef const KeyedRecord *r = &filtered.record
         cdef const Header *h = &self.batch_at(filtered.batch).h
+        cdef bint superseded
         if h.magic == 2 and h.attributes & CONTROL_BIT:
             return True
         if r.offset > self.map.latest_offset:
@@ -280,7 +301,11 @@ cdef class RecordFilter(BatchWalk):
         if r.key_size < 0:
             self.null_keys += 1
             return False
-        if r.offset < self.map.find(filtered.hash):
+        if filtered.is_looked_up:
+            superseded = r.offset < self.map.find(filtered.hash)
+        else:
+            superseded = self.map.is_superseded(r.offset)
+        if superseded:
             self.superseded += 1
             return False
         if r.value_size >= 0:
@@ -316,6 +341,12 @@ cdef class RecordFilter(BatchWalk):
         cdef bint needs_horizon
         cdef bint is_control = h.magic == 2 and (h.attributes & CONTROL_BIT) != 0
         cdef int64_t horizon_ms = -1
+        if batch.is_untouched:
+            self.write_original(batch)
+            self.messages_kept += h.record_count
+            self.batches_kept += 1
+            self.largest_batch_bytes = max(self.largest_batch_bytes, h.size_bytes)
+            return 0
         for i in range(batch.first_record, batch.first_record + batch.record_count):
             if self.record_at(i).is_kept:
                 r = &self.record_at(i).record

@@ -417,6 +417,9 @@ class OffsetMap:
     def clear(self, keys_at_most: int = ...) -> None:
         """Forget all; the memory is given back until it is used again. If no more than
         ``keys_at_most`` keys can follow, so much less of it is used."""
+    def track(self, first_offset: int, end_offset: int) -> None:
+        """Of an empty map: remember which of these offsets are put and then superseded, so that a
+        ``RecordFilter`` over the same batches need not look them up. Until ``clear``."""
     def put(self, key: bytes, offset: int) -> None: ...
     def get(self, key: bytes) -> int:
         """The offset, or -1."""

@@ -4,6 +4,11 @@
 # number of keys. The key is not kept. Slots are probed one after the other from the one that the
 # hash points to, which stays within a cache line or two; what costs is the first one, so whoever
 # works through many keys hashes a run of them, asks for their slots, and probes later.
+#
+# Whoever builds the map learns on the way which of its records are superseded: each put that finds
+# an earlier offset says so. One bit an offset remembers it, and another that a record has no value
+# or no key, so that filtering the same records again needs neither hash nor slot, and a batch
+# without such records need not be looked into at all.
 
 import os
 
@@ -40,6 +45,7 @@ cdef extern from *:
 
 cdef enum:
     MAP_SLOT_BYTES = 24
+    TRACKED_OFFSETS_MAX = 1 << 26   # twice 8 MiB of bits
 
 cdef struct MapSlot:
     Hash128 hash
@@ -61,6 +67,11 @@ cdef class OffsetMap:
     cdef size_t memory_bytes
     cdef uint64_t sip_key[2]
     cdef bint is_md5
+    cdef uint8_t *superseded        # a bit for each offset that is tracked
+    cdef uint8_t *special           # the same, in the same memory
+    cdef size_t tracked_bytes       # of each of the two
+    cdef int64_t tracked_from
+    cdef int64_t tracked_to
 
     def __init__(self, int64_t memory_bytes, *, double load_factor=0.9, str hash_name="siphash",
                  bytes key=None):
@@ -90,6 +101,7 @@ cdef class OffsetMap:
     def __dealloc__(self):
         if self.memory != NULL:
             release_zeros(self.memory, self.memory_bytes)
+        self.untrack()
 
     def __len__(self):
         return self.size
@@ -106,6 +118,57 @@ cdef class OffsetMap:
                 memset(self.memory, 0, self.memory_bytes)
         self.size = 0
         self.latest_offset = -1
+        self.untrack()
+
+    def track(self, int64_t first_offset, int64_t end_offset):
+        self.untrack()
+        end_offset = min(end_offset, first_offset + TRACKED_OFFSETS_MAX)
+        if first_offset < 0 or end_offset <= first_offset:
+            return
+        self.tracked_bytes = <size_t> ((end_offset - first_offset + 7) >> 3)
+        self.superseded = <uint8_t *> reserve_zeros(2 * self.tracked_bytes)
+        if self.superseded != NULL:
+            self.special = self.superseded + self.tracked_bytes
+            self.tracked_from = first_offset
+            self.tracked_to = end_offset
+
+    cdef void untrack(self) noexcept nogil:
+        if self.superseded != NULL:
+            release_zeros(self.superseded, 2 * self.tracked_bytes)
+        self.superseded = self.special = NULL
+        self.tracked_from = self.tracked_to = 0
+
+    cdef inline bint is_tracked(self, int64_t offset) noexcept nogil:
+        return self.tracked_from <= offset < self.tracked_to
+
+    cdef inline void mark(self, uint8_t *bits, int64_t offset) noexcept nogil:
+        cdef uint64_t place = <uint64_t> (offset - self.tracked_from)
+        if self.is_tracked(offset):
+            bits[place >> 3] |= <uint8_t> (1 << (place & 7))
+
+    cdef inline void mark_special(self, int64_t offset) noexcept nogil:
+        self.mark(self.special, offset)
+
+    cdef inline bint is_superseded(self, int64_t offset) noexcept nogil:
+        cdef uint64_t place = <uint64_t> (offset - self.tracked_from)
+        return (self.superseded[place >> 3] >> (place & 7)) & 1
+
+    cdef bint is_untouched(self, int64_t first_offset, int64_t last_offset) noexcept nogil:
+        """Whether all these offsets are tracked, and no record among them is marked."""
+        cdef uint64_t place, last
+        cdef uint8_t marks
+        if not (self.is_tracked(first_offset) and self.is_tracked(last_offset)):
+            return False
+        place = <uint64_t> (first_offset - self.tracked_from)
+        last = <uint64_t> (last_offset - self.tracked_from)
+        while place <= last:
+            marks = (self.superseded[place >> 3] | self.special[place >> 3]) >> (place & 7)
+            if last - place < 8:
+                marks &= <uint8_t> ((1 << (last - place + 1)) - 1)
+            if marks:
+                return False
+            place = (place | 7) + 1
+        return True
 
     def put(self, bytes key, int64_t offset):
         if offset < 0:
@@ -126,7 +189,9 @@ cdef class OffsetMap:
 
     cdef inline void expect(self, const Hash128 *hash) noexcept nogil:
         """Ask the memory for the slot of a hash that will be looked up soon."""
-        prefetch_for_write(&self.memory[scale_hash(hash.low, self.slots_in_use)])
+        cdef MapSlot *slot = &self.memory[scale_hash(hash.low, self.slots_in_use)]
+        prefetch_for_write(slot)
+        prefetch_for_write(<uint8_t *> slot + (MAP_SLOT_BYTES - 1))  # it may lie on two lines
 
     cdef inline MapSlot *slot_of(self, Hash128 hash) noexcept nogil:
         """The slot that has the hash, or the empty one where it belongs."""
@@ -151,6 +216,8 @@ cdef class OffsetMap:
         if slot.next_offset == 0:
             slot.hash = hash
             self.size += 1
+        else:
+            self.mark(self.superseded, slot.next_offset - 1)
         slot.next_offset = offset + 1
         self.latest_offset = offset
         return True

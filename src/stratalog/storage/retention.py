@@ -132,7 +132,8 @@ def plan_retention(
     walk.doom(Breach.START_OFFSET, _start_offset_rule(walk, log_start_offset))
     stays = (Hold.CLEANUP_POLICY, policy_sentence(config))
     if config.delete:
-        walk.doom(Breach.SIZE, _size_rule(walk, config.retention_bytes))
+        if config.retention_bytes >= 0:
+            walk.doom(Breach.SIZE, _size_rule(walk, config.retention_bytes))
         age = _AgeRule(config.retention_ms, now_ms)
         walk.doom(Breach.TIME, age)
         stays = age.why_not or _without_age(config.retention_bytes)
@@ -202,7 +203,7 @@ def _size_rule(walk: _Walk[S], retention_bytes: int) -> Callable[[S], str | None
 
     def rule(segment: S) -> str | None:
         nonlocal log_bytes
-        if retention_bytes < 0 or log_bytes - segment.size_bytes < retention_bytes:
+        if log_bytes - segment.size_bytes < retention_bytes:
             return None
         reason = (
             f"of {log_bytes} bytes, {log_bytes - segment.size_bytes} are left without it: "

@@ -63,7 +63,8 @@ def _finish_swaps(files: FileSystem, directory: str) -> None:
         for name, known in names.items():
             if not known.state and start <= known.offset < end:
                 files.unlink(f"{directory}/{name}")
-    for name in sorted(swaps):
+    # The logs first: as long as one has its suffix, what overlaps it is still being removed.
+    for name in sorted(swaps, key=lambda name: (swaps[name].kind != LOG_SUFFIX, name)):
         files.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(SWAP_SUFFIX)}")
 
 

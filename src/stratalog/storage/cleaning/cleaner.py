@@ -209,6 +209,8 @@ class LogCleaner:
             self._work(log, round_, on_owner)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is this partition's alone
             return error
+        finally:
+            round_.release()
         return None
 
     def _work(

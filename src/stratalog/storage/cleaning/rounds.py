@@ -167,7 +167,8 @@ def _source(log: Log, segment: Segment, first_dirty_offset: int) -> Source:
         segment.modified_ms(),
         end_offset,
         segment.position_of(first_dirty_offset) if holds_first else 0,
-        collect_aborted(log, segment, segment.base_offset, end_offset),
+        # As Kafka: an abort below the log's start does not count, even in a segment that holds it.
+        collect_aborted(log, segment, log.log_start_offset, end_offset),
     )
 
 
@@ -194,6 +195,7 @@ class CleaningRound:
         started = time.perf_counter()
         plan, offsets = self.plan, self._map
         offsets.clear(plan.upper_bound_offset - plan.first_dirty_offset)
+        offsets.track(plan.first_dirty_offset, plan.upper_bound_offset)
         transactions = CleanedTransactions()
         aborted = {each: None for source in plan.dirty for each in source.aborted}
         transactions.add_aborted(_fields(each) for each in aborted)
@@ -303,6 +305,10 @@ class CleaningRound:
         if not len(self._buffer) < wanted <= source.size_bytes - position:
             raise CorruptSegmentError(source.path, position, -1, CUT_SHORT)
         self._buffer = bytearray(wanted)
+
+    def release(self) -> None:
+        """Give the map's memory back until another round needs it."""
+        self._map.clear()
 
     def finish(self) -> CleanerStats:
         """Sum up, once the last group is rewritten."""
