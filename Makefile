@@ -10,7 +10,7 @@ KERNEL_SOURCES := setup.py $(wildcard src/stratalog/records/*.pyx src/stratalog/
 	src/stratalog/records/*.pxd src/stratalog/records/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check docs deep bench interop clean
+.PHONY: help setup test check docs protocol deep bench interop clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ check: setup ## Lint, formatting, types, direction of imports
 
 docs: setup ## Write the pages that are made from the code
 	$(BIN)/python -m stratalog.config.reference docs/reference/config.md
+
+protocol: setup ## Write the codecs of the wire protocol from Kafka's message schemas
+	PYTHONPATH=tools $(BIN)/python -m protocol_generator
 
 deep: setup ## Run the long tests, then fuzz the kernels under AddressSanitizer
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -n $(WORKERS) -m "deep or not interop"

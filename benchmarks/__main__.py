@@ -12,7 +12,7 @@ from rich.table import Table
 
 from benchmarks.result import Result
 
-NAMES = ("append", "recovery", "decode", "lookup", "opening", "memory", "cleaning")
+NAMES = ("append", "recovery", "decode", "lookup", "opening", "memory", "cleaning", "cleaning-load")
 
 
 def main() -> int:
@@ -27,7 +27,8 @@ def main() -> int:
     for name in arguments.names or NAMES:
         root = Path(tempfile.mkdtemp(prefix="stratalog-bench-", dir=arguments.dir))
         try:
-            results.extend(importlib.import_module(f"benchmarks.{name}").run(root))
+            module = importlib.import_module(f"benchmarks.{name.replace('-', '_')}")
+            results.extend(module.run(root))
         finally:
             shutil.rmtree(root)
     table = Table("what", "measured", "bar", "", "")

@@ -1,12 +1,14 @@
 """Cleaning one log, with one thread: ours, Apache Kafka's own cleaner, and the bare bytes moved.
 
     random       2 GiB of records of 100 bytes, each with one of 1 M keys: nearly all superseded
-    distinct     500 MiB of them, no key twice and as many as fit the map: all are kept
+    distinct     500 MB of them, no key twice and as many as fit the map: all are kept
+    wide         as much, in records of 1 KB
     memory       20 M keys, no two alike, cleaned to the end in as many rounds as the map needs
 
-All logs lie in the page cache. MB/s are bytes of the cleaned range by wall clock. Apache Kafka's
-cleaner runs in its default JVM settings and is warmed by cleaning a smaller log three times; its
-jars come from the interop tests, and without Java its rows are left out.
+All logs lie in the page cache. MB/s are bytes of the cleaned range by wall clock, the best of three
+turns that measure each in its turn. Apache Kafka's cleaner runs with the JVM settings of its broker
+and is warmed by cleaning a smaller log three times; its jars come from the interop tests, and
+without Java its rows are left out.
 
 ``STRATALOG_BENCH_SCALE`` makes everything smaller, for trying this out: 0.01 takes seconds. The
 bars are meant for 1.
@@ -19,8 +21,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -45,6 +48,7 @@ KEYS = int(1_000_000 * SCALE) or 1
 DISTINCT = int(5_000_000 * SCALE)
 MEMORY_KEYS = int(20_000_000 * SCALE)
 RECORDS_A_BATCH = 160
+REPEATS = 3
 VALUE_BYTES = 73  # of a record that takes 100 bytes, its key of 16 included
 PRIVATE_MB_MAX = MAP_BYTES / 1e6 + 64
 INTEROP = Path(__file__).resolve().parents[1] / "tests" / "interop"
@@ -62,56 +66,99 @@ class Rate(NamedTuple):
     core: float
 
 
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A log to clean, and the bars for it, in times and in MB/s a core."""
+
+    name: str
+    what: str
+    detail: str
+    batches: Callable[[], Iterator[list[bytes]]]
+    value_bytes: int = VALUE_BYTES
+    core_bar: float | None = None
+    times_kafka: float | None = None
+    times_bare: float | None = None
+
+    def write(self, root: Path) -> Path:
+        write_log(root / f"{self.name}-0", self.batches(), self.value_bytes)
+        return root / f"{self.name}-0"
+
+    def rows(self, bare: Rate, ours: Rate, kafkas: Rate | None) -> Iterator[Result]:
+        yield Result(self.what, ours.wall, "MB/s", None, detail=self.detail)
+        yield Result(self.what, ours.core, "MB/s a core", self.core_bar)
+        core = f"{bare.core:,.0f} MB/s a core"
+        yield Result("  bare: read, read, write, fsync", bare.wall, "MB/s", None, detail=core)
+        yield Result("  ours by the bare bytes", ours.wall / bare.wall, "times", self.times_bare)
+        if kafkas is not None:
+            core = f"{kafkas.core:,.0f} MB/s a core: ours {ours.core / kafkas.core:.1f} times"
+            times = ours.wall / kafkas.wall
+            yield Result("  Apache Kafka's cleaner", kafkas.wall, "MB/s", None, detail=core)
+            yield Result("  ours by Apache Kafka's", times, "times", self.times_kafka)
+
+
+def cases() -> tuple[Case, ...]:
+    return (
+        Case(
+            "random",
+            "clean 1 M keys",
+            f"{LOG_BYTES / 1e9:.2f} GB of 100-byte records",
+            lambda: random_keys(LOG_BYTES // (RECORDS_A_BATCH * 100)),
+            core_bar=250,
+            times_kafka=3,
+        ),
+        Case(
+            "distinct",
+            "clean, nothing superseded",
+            f"{DISTINCT:,} keys, 100-byte records",
+            lambda: distinct_keys(DISTINCT),
+            times_bare=0.6,
+        ),
+        Case(
+            "wide",
+            "clean, nothing superseded",
+            f"{DISTINCT // 10:,} keys, 1 KB records",
+            lambda: distinct_keys(DISTINCT // 10),
+            value_bytes=1_000,
+            times_bare=0.6,
+        ),
+    )
+
+
 def run(root: Path) -> list[Result]:
-    keys = [b"%016d" % key for key in range(KEYS)]
-    dice = random.Random(1)
-    batches = LOG_BYTES // (RECORDS_A_BATCH * 100)
-    write_log(root / "random-0", (dice.choices(keys, k=RECORDS_A_BATCH) for _ in range(batches)))
-    write_log(root / "distinct-0", distinct_keys(DISTINCT))
-    write_log(root / "warm-0", (dice.choices(keys, k=RECORDS_A_BATCH) for _ in range(batches // 8)))
-    for name in ("random", "distinct"):
-        shutil.copytree(root / f"{name}-0", root / "kafka" / f"{name}-0")
-    bare = {name: move_bytes(root / f"{name}-0") for name in ("random", "distinct")}
-    kafkas = clean_with_kafka(root)
-    ours = {name: clean(root / f"{name}-0") for name in ("random", "distinct")}
-    shutil.rmtree(root / "random-0")
-    shutil.rmtree(root / "distinct-0")
-    return [
-        *_random_rows(bare["random"], ours["random"], kafkas.get("random")),
-        *_distinct_rows(bare["distinct"], ours["distinct"], kafkas.get("distinct")),
-        _memory_row(root),
-    ]
+    results: list[Result] = []
+    with warmed_kafka(root) as kafka:
+        for case in cases():
+            log = case.write(root)
+            rates = [measure(log, root, kafka) for _ in range(REPEATS)]
+            bare, ours, kafkas = (
+                max((each for each in column if each is not None), default=None)
+                for column in zip(*rates, strict=True)
+            )
+            assert bare is not None
+            assert ours is not None
+            results += case.rows(bare, ours, kafkas)
+            shutil.rmtree(log)
+    return [*results, _memory_row(root)]
 
 
-def _random_rows(bare: Rate, ours: Rate, kafkas: Rate | None) -> Iterator[Result]:
-    what, detail = "clean 1 M keys", f"{LOG_BYTES / 1e9:.2f} GB of 100-byte records"
-    yield Result(what, ours.wall, "MB/s", None, detail=detail)
-    yield Result(what, ours.core, "MB/s a core", 250)
-    yield from _beside(bare, ours, kafkas, times_kafka=3)
+def measure(log: Path, root: Path, kafka: "KafkaLogs | None") -> tuple[Rate, Rate, Rate | None]:
+    """One after the other, so that what else the machine does meets all of them alike."""
+    bare = move_bytes(log)
+    with copied(log, root / "ours") as ours:
+        our_rate = clean(ours)
+    if kafka is None:
+        return bare, our_rate, None
+    with copied(log, root / "kafka") as kafkas:
+        return bare, our_rate, clean_with_kafka(kafka, kafkas)
 
 
-def _distinct_rows(bare: Rate, ours: Rate, kafkas: Rate | None) -> Iterator[Result]:
-    what, detail = "clean, nothing superseded", f"{DISTINCT:,} keys"
-    yield Result(what, ours.wall, "MB/s", None, detail=detail)
-    yield Result(what, ours.core, "MB/s a core", None)
-    yield from _beside(bare, ours, kafkas, times_bare=0.6)
-
-
-def _beside(
-    bare: Rate,
-    ours: Rate,
-    kafkas: Rate | None,
-    *,
-    times_kafka: float | None = None,
-    times_bare: float | None = None,
-) -> Iterator[Result]:
-    core = f"{bare.core:,.0f} MB/s a core"
-    yield Result("  bare: read, read, write, fsync", bare.wall, "MB/s", None, detail=core)
-    yield Result("  ours by the bare bytes", ours.wall / bare.wall, "times", times_bare)
-    if kafkas is not None:
-        core = f"{kafkas.core:,.0f} MB/s a core: ours {ours.core / kafkas.core:.1f} times"
-        yield Result("  Apache Kafka's cleaner", kafkas.wall, "MB/s", None, detail=core)
-        yield Result("  ours by Apache Kafka's", ours.wall / kafkas.wall, "times", times_kafka)
+@contextmanager
+def copied(log: Path, root: Path) -> Iterator[Path]:
+    shutil.copytree(log, root / log.name)
+    try:
+        yield root / log.name
+    finally:
+        shutil.rmtree(root)
 
 
 def _memory_row(root: Path) -> Result:
@@ -129,6 +176,12 @@ def _memory_row(root: Path) -> Result:
 
 
 # --- the logs ---------------------------------------------------------------------------------
+
+
+def random_keys(batches: int) -> Iterator[list[bytes]]:
+    keys, dice = [b"%016d" % key for key in range(KEYS)], random.Random(1)
+    for _ in range(batches):
+        yield dice.choices(keys, k=RECORDS_A_BATCH)
 
 
 def distinct_keys(count: int) -> Iterator[list[bytes]]:
@@ -221,8 +274,17 @@ def move_bytes(directory: Path, *, buffer_bytes: int = 1 << 20) -> Rate:
     return Rate(size_mb / wall_s, size_mb / worked_s)
 
 
-def clean_with_kafka(root: Path) -> dict[str, Rate]:
-    """By log; nothing where Apache Kafka cannot run."""
+def clean_with_kafka(logs: "KafkaLogs", directory: Path) -> Rate:
+    size_mb = cleaned_bytes(directory) / 1e6
+    os.sync()
+    answer = logs.ask("clean", directory, CONFIGS, now_ms=NOW_MS, map_bytes=MAP_BYTES)
+    assert answer["end_offset"] == answer["first_uncleanable_offset"], answer
+    return Rate(size_mb / answer["elapsed_s"], size_mb / answer["worked_s"])
+
+
+@contextmanager
+def warmed_kafka(root: Path) -> Iterator["KafkaLogs | None"]:
+    """Apache Kafka's cleaner, its code compiled by use; None where it cannot run."""
     sys.path.insert(0, str(INTEROP))
     from apache_kafka import KafkaDistribution, KafkaUnavailableError
     from log_oracle import KafkaLogs
@@ -231,25 +293,14 @@ def clean_with_kafka(root: Path) -> dict[str, Rate]:
         distribution = KafkaDistribution.resolve()
     except KafkaUnavailableError as missing:
         print(f"without Apache Kafka: {missing}", file=sys.stderr)
-        return {}
+        yield None
+        return
+    write_log(root / "warm-0", random_keys(LOG_BYTES // (RECORDS_A_BATCH * 800)))
     with KafkaLogs(distribution, jvm_flags=KAFKA_JVM) as logs:
-        for number in range(3):
-            warm = root / "kafka" / f"warm{number}-0"
-            shutil.copytree(root / "warm-0", warm)
-            _kafkas_rate(logs, warm)
-            shutil.rmtree(warm)
-        return {
-            name: _kafkas_rate(logs, root / "kafka" / f"{name}-0")
-            for name in ("random", "distinct")
-        }
-
-
-def _kafkas_rate(logs: "KafkaLogs", directory: Path) -> Rate:
-    size_mb = cleaned_bytes(directory) / 1e6
-    os.sync()
-    answer = logs.ask("clean", directory, CONFIGS, now_ms=NOW_MS, map_bytes=MAP_BYTES)
-    assert answer["end_offset"] == answer["first_uncleanable_offset"], answer
-    return Rate(size_mb / answer["elapsed_s"], size_mb / answer["worked_s"])
+        for _ in range(3):
+            with copied(root / "warm-0", root / "kafka") as warm:
+                clean_with_kafka(logs, warm)
+        yield logs
 
 
 # --- memory, in a process of its own ----------------------------------------------------------

@@ -156,8 +156,8 @@ class LogsDirectory:
         self._manager.delete(TopicPartition(topic, partition))
 
     def maintain(self) -> list[str]:
-        """Run the periodic tasks that are due (retention, checkpoints, deletes); call it now and
-        then. Topics that are held keep everything."""
+        """Run the periodic tasks that are due (retention, compaction, checkpoints, deletes); call
+        it now and then. Topics that are held keep everything."""
         return self._manager.run_due()
 
     def check(self) -> list[Finding]:

@@ -1,15 +1,20 @@
 """A log on a simulated disk and the model of it, driven together through a history of steps.
 
-Steps are plain values, so that hypothesis draws, shows and shrinks them. What a step cannot do
-(end a transaction of a producer that is forgotten, say) it leaves out. Values of records name
-their offset: no two are the same, and a record that moved would be noticed.
+What a step cannot do (end a transaction of a producer that is forgotten, say) it leaves out.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 
 import pytest
+from cleaning_batches import (
+    Producer,
+    legacy_batches,
+    make_rows,
+    marker_batch,
+    produced_batch,
+)
 from cleaning_model import (
     AbortedEntry,
     Batch,
@@ -25,32 +30,35 @@ from cleaning_model import (
     clean,
     group,
 )
+from cleaning_reading import entry_fields, stored_batches
+from cleaning_steps import (
+    SLOTS,
+    Append,
+    Clean,
+    DropFirst,
+    End,
+    Expire,
+    RaiseStart,
+    Reopen,
+    Roll,
+    Step,
+)
 
 from stratalog.config import TopicConfig
 from stratalog.errors import CorruptSegmentError
-from stratalog.records import (
-    Codec,
-    Record,
-    TimestampType,
-    build_batch,
-    build_end_transaction_marker,
-)
 from stratalog.storage.check import check
 from stratalog.storage.cleaning.rounds import clean_now
 from stratalog.storage.context import DirectoryState, LogContext
 from stratalog.storage.findings import Kind, Severity
 from stratalog.storage.handles import HandleCache
 from stratalog.storage.log import Log
-from stratalog.storage.reading import Isolation
 from stratalog.storage.recovery import open_log
 from stratalog.storage.segment import Segment
 from stratalog.testing import ManualClock, SimulatedFileSystem
-from stratalog.testing.legacy import legacy_message_set
 
 DIRECTORY = "/data/t-0"
 START_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000
-SLOTS = 1000
 
 CONFIG = TopicConfig(
     cleanup_policy=("compact",),
@@ -60,95 +68,6 @@ CONFIG = TopicConfig(
     file_delete_delay_ms=0,
     delete_retention_ms=HOUR_MS,
 )
-
-
-# --- steps ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class RowSpec:
-    """A record to be written. ``key`` is None for none; ``gap`` offsets are left out before it."""
-
-    key: int | None
-    is_tombstone: bool = False
-    age_ms: int = 0
-    gap: int = 0
-    value_bytes: int = 8
-    has_headers: bool = False
-
-
-@dataclass(frozen=True)
-class Append:
-    """Data. A ``producer`` below 0 is none, and one that is ``transactional`` opens a transaction
-    if it has none. ``magic`` below 2 leaves out what those formats lack."""
-
-    rows: tuple[RowSpec, ...]
-    producer: int = -1
-    transactional: bool = False
-    codec: Codec = Codec.NONE
-    magic: int = 2
-    log_append_time: bool = False
-    gap: int = 0
-
-
-@dataclass(frozen=True)
-class End:
-    """The end of a transaction; a coordinator may raise the producer's epoch with it. A producer
-    that has none open gets a marker that ends nothing."""
-
-    producer: int
-    commit: bool
-    raises_epoch: bool = False
-
-
-@dataclass(frozen=True)
-class Roll:
-    pass
-
-
-@dataclass(frozen=True)
-class Clean:
-    """Some time later, a round."""
-
-    after_ms: int = 0
-    slots: int = SLOTS
-
-
-@dataclass(frozen=True)
-class Expire:
-    """Much later: producers that have written nothing are forgotten."""
-
-
-@dataclass(frozen=True)
-class Reopen:
-    is_clean: bool = True
-
-
-@dataclass(frozen=True)
-class RaiseStart:
-    """DeleteRecords up to some part of the log, in hundredths."""
-
-    part: int
-
-
-@dataclass(frozen=True)
-class DropFirst:
-    """Retention takes the first segment away."""
-
-
-Step = Append | End | Roll | Clean | Expire | Reopen | RaiseStart | DropFirst
-
-
-@dataclass
-class Producer:
-    """What the model knows of a producer."""
-
-    epoch: int = 0
-    sequence: int = 0
-    data_offset: int | None = None
-    last_timestamp_ms: int = 0
-    transaction: Transaction | None = None
-    first_offset: int = -1
 
 
 # --- the world -----------------------------------------------------------------------------------
@@ -185,9 +104,7 @@ class World:
         start_offset: int = 0,
         recovery_point: int = 0,
     ) -> Log:
-        context = LogContext(
-            files, self.clock, HandleCache(), DirectoryState(), flush_on_ack=False
-        )
+        context = LogContext(files, self.clock, HandleCache(), DirectoryState(), flush_on_ack=False)
         log = open_log(
             DIRECTORY,
             self.config,
@@ -227,65 +144,19 @@ class World:
     # --- writing -------------------------------------------------------------------------------
 
     def append(self, step: Append) -> None:
+        now_ms = self.clock.now_ms()
         base_offset = self.log.log_end_offset + step.gap
-        rows = self._rows(step, base_offset)
+        rows = make_rows(step, base_offset, now_ms)
         if step.magic < 2:
-            self._append_legacy(step, rows)
+            self._store(legacy_batches(step, rows, now_ms))
             return
         known = self._producer_for(step, base_offset)
-        append_time_ms = self.clock.now_ms() if step.log_append_time else None
-        fields = {} if known is None else self._identity(step.producer, known)
-        stored = build_batch(
-            [Record(row.key, row.value, row.headers, row.timestamp_ms) for row in rows],
-            base_offset=base_offset,
-            codec=step.codec,
-            timestamp_type=TimestampType(step.log_append_time),
-            log_append_time_ms=append_time_ms,
-            transactional=known is not None and known.transaction is not None,
-            leader_epoch=0,
-            offset_deltas=[row.offset - base_offset for row in rows],
-            **fields,
-        )
-        if append_time_ms is not None:
-            rows = [row._replace(timestamp_ms=append_time_ms) for row in rows]
-        batch = Batch(
-            tuple(rows),
-            base_offset,
-            rows[-1].offset,
-            max(row.timestamp_ms for row in rows),
-            codec=step.codec,
-            is_log_append_time=step.log_append_time,
-            leader_epoch=0,
-            is_transactional=known is not None and known.transaction is not None,
-            transaction=None if known is None else known.transaction,
-            stored=stored,
-            **fields,
-        )
+        batch = produced_batch(step, rows, known, base_offset, now_ms)
         if known is not None:
-            known.sequence += rows[-1].offset - base_offset + 1
+            known.sequence += batch.last_offset - base_offset + 1
             known.data_offset = batch.last_offset
             known.last_timestamp_ms = batch.max_timestamp_ms
         self._store([batch])
-
-    def _rows(self, step: Append, base_offset: int) -> list[Row]:
-        rows = []
-        offset = base_offset
-        for number, spec in enumerate(step.rows):
-            offset += (spec.gap if step.magic == 2 or step.codec else 0) if number else 0
-            value = None if spec.is_tombstone else b"%d" % offset + b"." * spec.value_bytes
-            headers = (("at", b"%d" % offset), ("none", None)) if spec.has_headers else ()
-            timestamp_ms = -1 if step.magic == 0 else self.clock.now_ms() - spec.age_ms
-            rows.append(
-                Row(
-                    offset,
-                    timestamp_ms,
-                    None if spec.key is None else b"key %d" % spec.key,
-                    value,
-                    headers if step.magic == 2 else (),
-                )
-            )
-            offset += 1
-        return rows
 
     def _producer_for(self, step: Append, base_offset: int) -> Producer | None:
         if step.producer < 0:
@@ -297,43 +168,6 @@ class World:
             known.first_offset = base_offset
         return known
 
-    def _identity(self, producer_id: int, known: Producer) -> dict[str, int]:
-        return {
-            "producer_id": producer_id,
-            "producer_epoch": known.epoch,
-            "base_sequence": known.sequence,
-        }
-
-    def _append_legacy(self, step: Append, rows: list[Row]) -> None:
-        append_time_ms = self.clock.now_ms() if step.log_append_time and step.magic == 1 else None
-        codec = Codec.GZIP if step.codec is Codec.ZSTD else step.codec
-        runs = [rows] if codec is not Codec.NONE else [[row] for row in rows]
-        batches = []
-        for run in runs:
-            stored = legacy_message_set(
-                [(row.key, row.value, row.timestamp_ms) for row in run],
-                magic=step.magic,
-                base_offset=run[0].offset,
-                codec=codec,
-                offset_deltas=[row.offset - run[0].offset for row in run],
-                log_append_time_ms=append_time_ms,
-            )
-            if append_time_ms is not None:
-                run = [row._replace(timestamp_ms=append_time_ms) for row in run]  # noqa: PLW2901
-            batches.append(
-                Batch(
-                    tuple(run),
-                    run[0].offset,
-                    run[-1].offset,
-                    max(row.timestamp_ms for row in run),
-                    magic=step.magic,
-                    codec=codec,
-                    is_log_append_time=append_time_ms is not None,
-                    stored=stored,
-                )
-            )
-        self._store(batches)
-
     def end(self, step: End) -> None:
         known = self.producers.get(step.producer)
         if known is None:
@@ -342,31 +176,7 @@ class World:
             known.epoch += 1
             known.sequence = 0
             known.data_offset = None
-        offset = self.log.log_end_offset
-        stored = build_end_transaction_marker(
-            commit=step.commit,
-            producer_id=step.producer,
-            producer_epoch=known.epoch,
-            coordinator_epoch=0,
-            timestamp_ms=self.clock.now_ms(),
-            base_offset=offset,
-            leader_epoch=0,
-        )
-        key = b"\0\0\0\1" if step.commit else b"\0\0\0\0"
-        batch = Batch(
-            (Row(offset, self.clock.now_ms(), key, bytes(6)),),
-            offset,
-            offset,
-            self.clock.now_ms(),
-            producer_id=step.producer,
-            producer_epoch=known.epoch,
-            leader_epoch=0,
-            is_transactional=True,
-            is_control=True,
-            marker=Marker.COMMIT if step.commit else Marker.ABORT,
-            transaction=known.transaction,
-            stored=stored,
-        )
+        batch = marker_batch(step, known, self.log.log_end_offset, self.clock.now_ms())
         self._settle(known, batch)
         self._store([batch])
 
@@ -417,9 +227,7 @@ class World:
         if is_clean:
             self.log.close()
         self.log.abandon()
-        self.log = self.open(
-            self.files, is_clean=is_clean, start_offset=self.log.log_start_offset
-        )
+        self.log = self.open(self.files, is_clean=is_clean, start_offset=self.log.log_start_offset)
         if is_clean:
             self._forget_expired()
         else:
@@ -600,7 +408,7 @@ class World:
     def listed(self) -> list[AbortedEntry]:
         """What the transaction indexes hold, in order."""
         indexes = [segment.transaction_index for segment in self.log.segments]
-        return [AbortedEntry(*vars_of(entry)) for index in indexes for entry in index]
+        return [AbortedEntry(*entry_fields(entry)) for index in indexes for entry in index]
 
     def committed(self) -> list[Row]:
         """Every record of data that was ever appended and that nobody has aborted."""
@@ -610,40 +418,3 @@ class World:
             if not batch.is_control and batch.transaction not in self.ever_aborted
             for row in batch.rows
         ]
-
-
-def vars_of(entry: object) -> tuple[int, ...]:
-    return tuple(
-        getattr(entry, name)
-        for name in ("producer_id", "first_offset", "last_offset", "last_stable_offset")
-    )
-
-
-def stored_batches(log: Log) -> Iterator[tuple[int, bytes]]:
-    """(base offset of its segment, bytes) of every batch, in order."""
-    for segment in log.segments:
-        for header in segment.headers():
-            yield segment.base_offset, segment.read_batch(header)
-
-
-def read_batches(
-    log: Log, start_offset: int, *, isolation: Isolation = Isolation.LOG_END, max_bytes: int = 300
-) -> Iterator[tuple[bytes, tuple[AbortedEntry, ...]]]:
-    """Whole batches as a consumer fetches them, with the aborted transactions it is told of."""
-    offset = start_offset
-    while True:
-        fetched = log.read(offset, max_bytes=max_bytes, isolation=isolation)
-        whole = fetched.whole_batches()
-        if not whole.content:
-            return
-        assert whole.next_offset > offset, "reads move on"
-        told = tuple(AbortedEntry(*vars_of(each)) for each in fetched.aborted or ())
-        yield whole.content, told
-        offset = whole.next_offset
-
-
-def replaced(world: World, **changes: object) -> World:
-    """The same world with other settings; they count from the next step on."""
-    world.config = replace(world.config, **changes)  # type: ignore[arg-type]
-    world.log.configure(world.config)
-    return world

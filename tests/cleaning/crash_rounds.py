@@ -9,23 +9,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
-from cleaning_model import AbortedEntry, Batch, Round, clean
-from cleaning_world import (
-    HOUR_MS,
-    Append,
-    Clean,
-    End,
-    Roll,
-    RowSpec,
-    Step,
-    World,
-    stored_batches,
-)
+from cleaning_model import AbortedEntry, Batch, Round, Transaction, clean
+from cleaning_reading import stored_batches
+from cleaning_steps import Append, Clean, End, Roll, RowSpec, Step
+from cleaning_world import DIRECTORY, HOUR_MS, World
 
 from stratalog.records import Codec
+from stratalog.storage.checkpoint import read_offsets, write_offsets
 from stratalog.storage.cleaning.rounds import clean_now
+from stratalog.storage.layout import (
+    CLEANER_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+    TopicPartition,
+)
 from stratalog.testing import CrashMode, SimulatedFileSystem
 
+PARTITION = TopicPartition("t", 0)
 FIXED = (CrashMode.LOSE_UNSYNCED, CrashMode.KEEP_ALL)
 
 
@@ -60,6 +60,13 @@ def _prepared() -> World:
     world.run([*first_steps(), Roll(), Clean(), *later_steps(), Roll()])
     world.log.flush()
     world.clock.advance(2 * HOUR_MS)
+    end_offset = world.log.log_end_offset
+    for name, offset in (
+        (RECOVERY_POINT_CHECKPOINT, end_offset),
+        (HIGH_WATERMARK_CHECKPOINT, end_offset),
+        (CLEANER_CHECKPOINT, world.first_dirty_offset),
+    ):
+        write_offsets(world.files, f"/data/{name}", {PARTITION: offset})
     return world
 
 
@@ -74,7 +81,7 @@ def world_on(
     files: SimulatedFileSystem,
     like: World,
     batches: list[Batch],
-    aborted: dict[object, AbortedEntry],
+    aborted: dict[Transaction, AbortedEntry],
     recovery_point: int,
 ) -> World:
     """A world that knows ``batches`` and finds them on ``files``, left there without a close."""
@@ -83,7 +90,7 @@ def world_on(
     world.files = files
     world.log = world.open(files, is_clean=False, recovery_point=recovery_point)
     world.batches = list(batches)
-    world.aborted = aborted  # type: ignore[assignment]
+    world.aborted = aborted
     world.first_dirty_offset = like.first_dirty_offset
     world.has_crashed = True
     return world
@@ -105,10 +112,11 @@ class Observed:
     plan: Round
     groups: list[list[int]]
     after: tuple[Batch, ...]
-    aborted_after: dict[object, AbortedEntry]
+    aborted_after: dict[Transaction, AbortedEntry]
+    end_offset: int
     moments: list[Moment] = field(default_factory=list)
 
-    def state(self, new_groups: int) -> tuple[list[Batch], dict[object, AbortedEntry]]:
+    def state(self, new_groups: int) -> tuple[list[Batch], dict[Transaction, AbortedEntry]]:
         """The log once that many groups are new."""
         bases = [base for group in self.groups[:new_groups] for base in group]
 
@@ -118,16 +126,21 @@ class Observed:
         batches = [b for b in self.after if is_new(b.last_offset)]
         batches += [b for b in self.before.batches if not is_new(b.last_offset)]
         batches.sort(key=lambda batch: batch.last_offset)
-        aborted: dict[object, AbortedEntry] = {}
+        aborted: dict[Transaction, AbortedEntry] = {}
         for transaction, entry in self.before.aborted.items():
             if not is_new(entry.last_offset) or transaction in self.aborted_after:
                 aborted[transaction] = entry
         return batches, aborted
 
 
-def observe(run: Callable[[World, Round], None] | None = None) -> Observed:
-    """Run a round over the prepared log; ``run`` may do it in another way."""
+def observe(
+    run: Callable[[World, Round], None] | None = None,
+    take_over: Callable[[World], None] = lambda _world: None,
+) -> Observed:
+    """Run a round over the prepared log. ``run`` may do it in another way, on a log that
+    ``take_over`` opened in the stead of the world's own."""
     world = prepared()
+    take_over(world)
     plan = world.plan()
     assert plan is not None
     expected = clean(world.batches, plan)
@@ -135,22 +148,29 @@ def observe(run: Callable[[World, Round], None] | None = None) -> Observed:
     assert len(groups) > 2, "several groups"
     assert max(len(group) for group in groups) > 1, "of several segments"
     observed = Observed(
-        prepared(), plan, groups, expected.batches, dict(expected.aborted)
+        prepared(),
+        plan,
+        groups,
+        expected.batches,
+        dict(expected.aborted),
+        expected.end_offset,
     )
     originals = {segment.base_offset: segment for segment in world.log.segments}
-    in_memory = 0
+    synced = syncing = 0
 
     def keep(name: str) -> None:
-        nonlocal in_memory
-        # The swap of a group ends with a sync; before it, the group is new in memory alone.
-        observed.moments.append(Moment(name, world.files.clone(), in_memory))
+        nonlocal synced, syncing
+        synced = max(synced, syncing)
+        observed.moments.append(Moment(name, world.files.clone(), synced))
+        # What is new in memory is so on the disk once the directory has been synced.
         segments = {segment.base_offset: segment for segment in world.log.segments}
-        in_memory = sum(segments.get(g[0]) is not originals[g[0]] for g in groups)
+        if name == f"sync_directory {DIRECTORY}":
+            syncing = sum(segments.get(g[0]) is not originals[g[0]] for g in groups)
 
     world.files.observer = lambda operation: keep(f"{operation.kind} {operation.path}")
     (run or run_round)(world, plan)
     keep("end")
-    keep("end")
+    assert synced == len(groups), "the round is durable when it ends"
     world.files.observer = None
     return observed
 
@@ -190,6 +210,10 @@ def check_after(
     assert not [name for name in files.tree(log.directory) if name.endswith(leftovers)]
     assert not log.is_damaged
     log.abandon()
+    checkpoint = read_offsets(files, f"/data/{CLEANER_CHECKPOINT}")[PARTITION]
+    if checkpoint != before.first_dirty_offset:
+        assert checkpoint == observed.end_offset
+        assert new_groups == len(observed.groups), "the checkpoint is ahead of the log"
     batches, aborted = observed.state(new_groups)
     world = world_on(files, before, batches, aborted, recovery_point)
     if is_rebuilt:

@@ -1,7 +1,6 @@
 """Random histories: few keys and few producers, so that everything meets everything."""
 
-from cleaning_world import (
-    HOUR_MS,
+from cleaning_steps import (
     Append,
     Clean,
     DropFirst,
@@ -13,6 +12,7 @@ from cleaning_world import (
     RowSpec,
     Step,
 )
+from cleaning_world import HOUR_MS
 from hypothesis import strategies as st
 
 from stratalog.records import Codec

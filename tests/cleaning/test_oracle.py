@@ -2,7 +2,9 @@
 holds of every cleaning whatever the model says."""
 
 from cleaning_model import Row, last_rows
-from cleaning_world import Clean, Roll, Step, World, read_batches, stored_batches
+from cleaning_reading import read_batches, stored_batches
+from cleaning_steps import Clean, Roll, Step
+from cleaning_world import World
 from hypothesis import given
 from hypothesis import strategies as st
 from random_histories import histories

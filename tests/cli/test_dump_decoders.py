@@ -17,9 +17,10 @@ from stratalog import __version__
 from stratalog.cli import dump_decoders as decoders
 from stratalog.cli.dump_batches import DumpedRecord
 from stratalog.cli.dump_group_schemas import GROUP_KEYS, GROUP_VALUES
-from stratalog.cli.dump_metadata_schemas import METADATA_RECORDS
-from stratalog.cli.dump_schemas import Array, Message, java_double, to_json
+from stratalog.cli.dump_json import java_double, to_json
 from stratalog.cli.dump_state_schemas import REMOTE_LOG_RECORDS, SHARE_KEYS, SHARE_VALUES
+from stratalog.metadata.record_schemas import METADATA_RECORDS
+from stratalog.records.messages import Array, Message
 
 LOG = Path(__file__).parent / "golden" / "dirs" / "every-type-offsets-0" / f"{0:020}.log"
 COORDINATOR = (decoders.offsets_decoder, decoders.share_group_decoder, decoders.transaction_decoder)

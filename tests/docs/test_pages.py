@@ -15,6 +15,7 @@ from stratalog.cli.app import app
 SOURCE = ROOT / "src" / "stratalog"
 CONCEPTS = ROOT / "docs" / "concepts"
 CONCEPT_PAGES = (
+    "compaction",
     "durability",
     "log-directory",
     "producer-state",

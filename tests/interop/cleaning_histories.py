@@ -222,6 +222,10 @@ HISTORIES: Mapping[str, History] = {
     "idempotent-expired": History(idempotent(), EXPIRED),
     "open-transaction": History(open_transaction(), AGAIN[:2]),
     "high-watermark": History(rows(60), (Round(high_watermark=50), Round(high_watermark=120))),
+    "log-start-in-a-transaction": History(
+        transactions(), (Round(log_start_offset=5), *AGAIN[1:3]), WHOLE
+    ),
+    "log-start-behind-aborts": History(transactions(), (Round(log_start_offset=23), *AGAIN[1:3])),
     "headers": History(headers(), AGAIN[:2]),
     "odd-timestamps": History(odd_timestamps(), AGAIN),
     "log-append-time": History([*rows(20), *tombstones()], AGAIN, LOG_APPEND_TIME),

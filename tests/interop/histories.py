@@ -113,12 +113,14 @@ Step = Put | End | Bump | OldPut | Stored | Gap | Roll | Age
 class Round:
     """One cleaning: what is appended before it, when it is, with how much memory for keys.
 
+    ``log_start_offset`` is where records are deleted up to first, if the high watermark allows;
     ``forgets`` is a checkpoint that was lost: everything is dirty again.
     """
 
     now_ms: int = START_MS
     map_bytes: int = MAP_BYTES
     high_watermark: int | None = None
+    log_start_offset: int = 0
     steps: Sequence[Step] = ()
     forgets: bool = False
 
@@ -235,10 +237,17 @@ def write_history(history: History, directory: Path) -> None:
     append_steps(history, history.steps, directory, START_MS)
 
 
-def append_steps(history: History, steps: Sequence[Step], directory: Path, now_ms: int) -> None:
+def append_steps(
+    history: History,
+    steps: Sequence[Step],
+    directory: Path,
+    now_ms: int,
+    log_start_offset: int = 0,
+) -> None:
     """Append to a closed partition and close it again."""
     # Not yet compacted: that would refuse what must be written here too, keys that are null.
-    with opened(directory, history.written_with, now_ms) as log:
+    configs = history.written_with
+    with opened(directory, configs, now_ms, log_start_offset=log_start_offset) as log:
         writer = HistoryWriter(log)
         writer.run(steps)
     writer.set_ages(now_ms)
@@ -250,11 +259,16 @@ def _context(now_ms: int) -> LogContext:
 
 @contextmanager
 def opened(
-    directory: Path, configs: Mapping[str, str], now_ms: int, high_watermark: int | None = None
+    directory: Path,
+    configs: Mapping[str, str],
+    now_ms: int,
+    high_watermark: int | None = None,
+    log_start_offset: int = 0,
 ) -> Iterator[Log]:
     """A cleanly closed partition of ours, opened under a clock and cleanly closed again."""
     config = TopicConfig.from_properties(configs)
-    log = open_log(str(directory), config, _context(now_ms), clean=True)
+    context = _context(now_ms)
+    log = open_log(str(directory), config, context, clean=True, log_start_offset=log_start_offset)
     log.flush()  # only what is known to be flushed is below a high watermark of ours
     log.update_high_watermark(log.log_end_offset if high_watermark is None else high_watermark)
     try:

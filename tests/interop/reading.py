@@ -21,15 +21,16 @@ def read_all(log: Log, isolation: Isolation = Isolation.LOG_END) -> list[Consume
         fetched = log.read(offset, max_bytes=READ_BYTES, isolation=isolation)
         if fetched.records is None or not fetched.records.size_bytes:
             return records
-        data = fetched.records.read()
+        data = fetched.whole_batches()
         aborted = [
             (each.producer_id, each.first_offset, each.last_offset)
             for each in fetched.aborted or ()
         ]
-        seen = decode_columns(data, columns=("offset",), include_control=True)
-        kept = decode_columns(data, columns=COLUMNS, start_offset=offset, aborted=aborted)
+        kept = decode_columns(data.content, columns=COLUMNS, start_offset=offset, aborted=aborted)
         records += map(_consumed, kept.to_pylist())
-        offset = seen.column("offset")[-1].as_py() + 1
+        offset = (
+            data.next_offset
+        )  # of the last batch, whose last records may have been cleaned away
 
 
 def _consumed(row: Mapping[str, Any]) -> Consumed:

@@ -58,12 +58,13 @@ class Sides:
     kafkas: Path
     ours: Path
     end_offset: int | None = None
+    log_start_offset: int = 0
 
     @classmethod
     def of(cls, history: History, root: Path) -> "Sides":
         kafkas, ours = root / "kafka" / "history-0", root / "ours" / "history-0"
         write_history(history, ours)
-        shutil.copytree(ours, kafkas)
+        _copy(ours, kafkas)
         return cls(history, kafkas, ours)
 
     def clean(self, kafka_logs: KafkaLogs, cleaning: Round) -> Answer:
@@ -71,20 +72,26 @@ class Sides:
         on where the round ends."""
         configs, now_ms = self.history.cleaned_with, cleaning.now_ms
         if cleaning.steps:
-            append_steps(self.history, cleaning.steps, self.ours, now_ms)
-            append_steps(self.history, cleaning.steps, self.kafkas, now_ms)
+            for side in (self.ours, self.kafkas):
+                append_steps(self.history, cleaning.steps, side, now_ms, self.log_start_offset)
         checkpoint = None if cleaning.forgets else self.end_offset
-        asked: dict[str, object] = {"last_clean_offset": checkpoint}
+        asked: dict[str, object] = {
+            "last_clean_offset": checkpoint,
+            "map_bytes": cleaning.map_bytes,
+            "checkpointed_start_offset": self.log_start_offset,
+        }
         if cleaning.high_watermark is not None:
             asked["high_watermark"] = cleaning.high_watermark
-        answer = kafka_logs.ask("plan", self.kafkas, configs, now_ms=now_ms, **asked)
-        with opened(self.ours, configs, now_ms, cleaning.high_watermark) as log:
+        with opened(
+            self.ours, configs, now_ms, cleaning.high_watermark, self.log_start_offset
+        ) as log:
+            log.raise_log_start_offset(min(cleaning.log_start_offset, log.high_watermark))
+            self.log_start_offset = asked["log_start_offset"] = log.log_start_offset
             plan = plan_for(log, checkpoint, now_ms)
-            assert planned(plan) == {name: answer[name] for name in PLANNED}
+            answer = kafka_logs.ask("clean", self.kafkas, configs, now_ms=now_ms, **asked)
+            assert planned(plan) == {name: answer.get(name) for name in PLANNED}, answer
             if not plan.cleanable_bytes:
                 return answer
-            asked["map_bytes"] = cleaning.map_bytes
-            answer = kafka_logs.ask("clean", self.kafkas, configs, now_ms=now_ms, **asked)
             if answer.get("error") == EMPTY_LEGACY_BATCH:
                 with pytest.raises(StratalogError):
                     _clean_ours(log, plan, cleaning)
@@ -102,7 +109,7 @@ class Sides:
         source, target = (self.ours, self.kafkas) if cleaning % 2 else (self.kafkas, self.ours)
         if _files(source) != _files(target):
             shutil.rmtree(target)
-            shutil.copytree(source, target)
+            _copy(source, target)
 
     def retain(
         self,
@@ -136,6 +143,11 @@ class Sides:
             for side in (self.ours, self.kafkas)
         )
         return compare(ours, kafkas) + _modified_differences(self.ours, self.kafkas)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Without what is ours alone, which tells of files as we left them."""
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns(".stratalog"))
 
 
 def _files(directory: Path) -> dict[str, bytes]:

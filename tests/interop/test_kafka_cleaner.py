@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 from cleaning_histories import HISTORIES
+from histories import START_MS, History, OldPut, Roll, Round
 from log_oracle import KafkaLogs
-from sides import Sides
+from replaying import contents
+from sides import Sides, UncleanableError
 
 pytestmark = pytest.mark.interop
 
@@ -21,3 +23,21 @@ def test_every_cleaning_leaves_what_kafkas_leaves(
 
         assert sides.differences() == []
         sides.level(number)
+
+
+def test_a_message_of_old_that_would_end_the_range_as_an_empty_batch_is_cleaned_by_neither(
+    kafka_logs: KafkaLogs, tmp_path: Path
+) -> None:
+    message = (b"key", b"value", START_MS)
+    superseded = [OldPut([message], 1), OldPut([(None, b"no key", START_MS)], 1), Roll()]
+    sides = Sides.of(History([*superseded, OldPut([message], 1)]), tmp_path)
+    before = contents(sides.ours)
+
+    with pytest.raises(UncleanableError):
+        sides.clean(kafka_logs, Round())
+
+    after = contents(sides.ours)
+    assert after.keys() == before.keys()
+    assert [after[name] for name in after if name.endswith(".log")] == [
+        before[name] for name in after if name.endswith(".log")
+    ]

@@ -28,8 +28,6 @@ from stratalog.cli.dump_group_schemas import (
     GROUP_KEYS,
     GROUP_VALUES,
 )
-from stratalog.cli.dump_metadata_schemas import METADATA_RECORDS
-from stratalog.cli.dump_schemas import Array, Field, Message
 from stratalog.cli.dump_state_schemas import (
     REMOTE_LOG_RECORDS,
     SHARE_KEYS,
@@ -37,6 +35,8 @@ from stratalog.cli.dump_state_schemas import (
     TRANSACTION_KEYS,
     TRANSACTION_VALUES,
 )
+from stratalog.metadata.record_schemas import METADATA_RECORDS
+from stratalog.records.messages import Array, Field, Message
 
 pytestmark = pytest.mark.interop
 

@@ -20,8 +20,13 @@ from pathlib import Path
 
 from stratalog.errors import StratalogError
 from stratalog.records import (
+    CleanedTransactions,
     Codec,
+    KeySurvey,
+    MapBuilder,
+    OffsetMap,
     Record,
+    RecordFilter,
     SegmentScan,
     TimestampType,
     build_batch,
@@ -84,6 +89,7 @@ def valid_logs() -> list[bytes]:
         for count in (1, 4, 30)
     ]
     logs += [_legacy_log(magic, codec) for magic in (0, 1) for codec in list(Codec)[:4]]
+    producer = {"producer_id": 3, "producer_epoch": 0, "base_sequence": 0}
     append_time = TimestampType.LOG_APPEND_TIME
     marker = build_end_transaction_marker(
         commit=True, producer_id=3, producer_epoch=0, coordinator_epoch=1, timestamp_ms=5
@@ -94,12 +100,18 @@ def valid_logs() -> list[bytes]:
         build_batch(_records(3), delete_horizon_ms=77, offset_deltas=[1, 2, 9]),
         build_batch([], last_offset_delta=4),
         build_batch([Record(None, bytes(3000))]),
+        build_batch(_records(200), codec=Codec.LZ4),
+        build_batch(_records(3), transactional=True, **producer),
     ]
     joined = b"".join(
         bytes(kernels.stamp_header(batch, 100 * i, i)) + batch[61:]
         for i, batch in enumerate(logs[:6])
     )
-    return [*logs, joined]
+    transaction = b"".join(
+        bytes(kernels.stamp_header(batch, 10 * i, i)) + batch[61:]
+        for i, batch in enumerate((logs[-1], marker, logs[1], logs[-1], marker))
+    )
+    return [*logs, joined, transaction]
 
 
 # --- damage ------------------------------------------------------------------------------------
@@ -272,7 +284,98 @@ def _find_by_timestamp(data: array, rng: random.Random) -> None:
     kernels.find_record_by_timestamp(data, rng.choice(EXTREMES_LONG), 0, LIMIT_BYTES)
 
 
+# --- compaction ----------------------------------------------------------------------------------
+
+
+def _transactions(rng: random.Random) -> CleanedTransactions:
+    ids = (3, 3, 0, -1, *EXTREMES_LONG)
+    transactions = CleanedTransactions(
+        (rng.choice(ids), rng.choice((0, 1, -1)), rng.choice(EXTREMES_LONG))
+        for _ in range(rng.choice((0, 1, 3, 100)))
+    )
+    for _ in range(rng.choice((0, 1, 2))):
+        first = rng.choice(EXTREMES_LONG)
+        transactions.add_aborted([(rng.choice(ids), first, first, 0), (3, 0, 5, 5)])
+    return transactions
+
+
+def _offset_map(rng: random.Random) -> OffsetMap:
+    offsets = OffsetMap(24 * rng.choice((3, 10, 1000)), hash_name=rng.choice(("siphash", "md5")))
+    offsets.clear(rng.choice((0, 1, 5, 2**63 - 1)))
+    offsets.track(rng.choice((0, 1, 100)), rng.choice((0, 7, 300, 5000)))
+    return offsets
+
+
+Walk = MapBuilder | RecordFilter | KeySurvey
+
+
+def _feed(walk: Walk, data: array, rng: random.Random) -> bytes:
+    """Whole or in pieces that die at once; after an error once more. Gives what was kept."""
+    pieces = rng.random() < 0.5
+    kept = b""
+    position = size = 0
+    while position + size < len(data):
+        size = max(size + rng.randrange(1, 200), walk.wanted_bytes) if pieces else len(data)
+        try:
+            read = walk.feed(data[position : position + size], position)
+        except StratalogError:
+            if not pieces:
+                walk.feed(data[:0], 0)
+            raise
+        if isinstance(walk, RecordFilter):
+            kept += bytes(walk)
+        position += read
+        size = 0 if read else size
+        if not pieces or (isinstance(walk, MapBuilder) and walk.is_full):
+            break
+    assert position <= len(data)
+    return kept
+
+
+def _build_map(data: array, rng: random.Random) -> None:
+    offsets = _offset_map(rng)
+    builder = MapBuilder(offsets, _transactions(rng), rng.choice((0, 1, 2, 2**63 - 1, -1)))
+    _feed(builder, data, rng)
+    assert len(offsets) <= offsets.capacity
+    assert builder.is_full or len(offsets) <= builder.messages_read
+
+
+def _clean(data: array, rng: random.Random) -> None:
+    """The keys of a log, then what they leave of it: batches that are whole and in order."""
+    offsets = _offset_map(rng)
+    builder = MapBuilder(offsets, CleanedTransactions(), 0)
+    try:
+        builder.feed(data, 0)
+    except StratalogError:
+        offsets.clear()  # what was not read to its end is not known
+    if not builder.is_full and rng.random() < 0.3:
+        offsets.raise_latest_offset(rng.choice((5, 2**62)))
+    records = RecordFilter(
+        offsets,
+        _transactions(rng),
+        now_ms=rng.choice((0, 78, 2**63 - 1)),
+        delete_retention_ms=rng.choice((0, 1000, 2**63 - 1)),
+        upper_bound_offset=rng.choice((0, 1, 5, 30, 2**63 - 1)),
+    )
+    records.retain_legacy_deletes = rng.random() < 0.5
+    kept = _feed(records, data, rng)
+    scan = SegmentScan(0, 100, all_headers=True, decompressed_max_bytes=LIMIT_BYTES)
+    headers = scan.feed(kept)
+    assert scan.overflow or (scan.fault, scan.position) == (None, len(kept)), scan.fault
+    assert scan.overflow or len(headers) == records.batches_kept
+    assert records.messages_kept <= records.messages_read
+
+
+def _survey(data: array, rng: random.Random) -> None:
+    survey = KeySurvey(rng.choice((0, 2, 2**63 - 1)))
+    _feed(survey, data, rng)
+    assert survey.estimated_keys <= 1.1 * survey.records + 1
+
+
 TARGETS: tuple[Target, ...] = (
+    _build_map,
+    _clean,
+    _survey,
     _header,
     _headers,
     _find_batch,

@@ -12,8 +12,7 @@ from stratalog.cli.dump_group_schemas import (
     GROUP_METADATA_TYPE,
     GROUP_VALUES,
 )
-from stratalog.cli.dump_metadata_schemas import METADATA_RECORDS, QUORUM_RECORDS
-from stratalog.cli.dump_schemas import TOO_SHORT, Message, decode_framed, decode_message, to_json
+from stratalog.cli.dump_json import to_json
 from stratalog.cli.dump_state_schemas import (
     REMOTE_LOG_RECORDS,
     REMOTE_PARTITION_DELETE,
@@ -26,7 +25,9 @@ from stratalog.cli.dump_state_schemas import (
 )
 from stratalog.cli.java import boolean
 from stratalog.errors import CorruptBatchError
+from stratalog.metadata.record_schemas import METADATA_RECORDS, QUORUM_RECORDS
 from stratalog.records.control import ControlType, parse_control_record
+from stratalog.records.messages import TOO_SHORT, Message, decode_framed, decode_message
 
 Schemas = dict[int, Message]
 

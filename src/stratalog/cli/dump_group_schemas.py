@@ -1,6 +1,6 @@
 """Records of ``__consumer_offsets`` by type: offsets, and the groups of every protocol."""
 
-from stratalog.cli.dump_schemas import ZERO_UUID, Array, Field, Message, flexible
+from stratalog.records.messages import ZERO_UUID, Array, Field, Message, flexible
 
 GROUP_METADATA_TYPE = 2
 

@@ -1,6 +1,6 @@
 """Records of ``__transaction_state``, ``__share_group_state`` and ``__remote_log_metadata``."""
 
-from stratalog.cli.dump_schemas import Array, Field, Message, flexible
+from stratalog.records.messages import Array, Field, Message, flexible
 
 # --- __transaction_state -----------------------------------------------------------------------
 

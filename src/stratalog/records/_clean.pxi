@@ -15,6 +15,7 @@ cdef struct ExpectedKey:
     Hash128 hash
     int64_t offset
     int64_t latest_before           # the last offset of the batches before this record's
+    int64_t messages_before
 
 
 @cython.final
@@ -30,11 +31,11 @@ cdef class MapBuilder(BatchWalk):
     cdef uint32_t put_count
     cdef uint32_t taken_count
 
-    def __init__(self, OffsetMap offset_map not None, CleanedTransactions transactions not None,
-                 int64_t first_dirty_offset):
+    def __cinit__(self, OffsetMap offset_map not None, CleanedTransactions transactions not None,
+                  int64_t first_dirty_offset):
         self.map = offset_map
         self.transactions = transactions
-        self.first_dirty_offset = first_dirty_offset
+        self.first_dirty_offset = max(first_dirty_offset, 0)
         self.latest = -1
 
     @property
@@ -47,6 +48,7 @@ cdef class MapBuilder(BatchWalk):
     cdef int begin_batch(self, const uint8_t *p, const Header *h) except -1 nogil:
         cdef int kind = CONTROL_OTHER
         cdef int fault
+        self.follow(h)
         if h.magic == 2 and h.attributes & CONTROL_BIT:
             if not h.attributes & CODEC_MASK:
                 fault = control_kind(p + V2_HEADER_BYTES,
@@ -74,6 +76,7 @@ cdef class MapBuilder(BatchWalk):
             key.hash = self.map.hash_of(contents + r.key_at, r.key_size)
             key.offset = r.offset
             key.latest_before = self.latest
+            key.messages_before = self.messages_read
             self.map.expect(&key.hash)
         self.messages_read += 1
         return 0
@@ -99,6 +102,7 @@ cdef class MapBuilder(BatchWalk):
             return False
         if not self.map.store(key.hash, key.offset):
             self.map.latest_offset = max(self.map.latest_offset, key.latest_before)
+            self.messages_read = key.messages_before
             self.is_stopped = True
             return False
         self.put_count += 1
@@ -162,8 +166,8 @@ cdef class RecordFilter(BatchWalk):
     cdef Py_ssize_t decided
     cdef int exports
 
-    def __init__(self, OffsetMap offset_map not None, CleanedTransactions transactions not None, *,
-                 int64_t now_ms, int64_t delete_retention_ms, int64_t upper_bound_offset):
+    def __cinit__(self, OffsetMap offset_map not None, CleanedTransactions transactions not None, *,
+                  int64_t now_ms, int64_t delete_retention_ms, int64_t upper_bound_offset):
         self.map = offset_map
         self.transactions = transactions
         self.now_ms = now_ms
@@ -178,6 +182,8 @@ cdef class RecordFilter(BatchWalk):
         scratch_free(&self.records)
 
     def __getbuffer__(self, Py_buffer *view, int flags):
+        if self.is_walking:
+            raise BufferError("another thread is feeding this filter")
         PyBuffer_FillInfo(view, self, self.output.data, self.output.used, 1, flags)
         self.exports += 1
 
@@ -187,6 +193,8 @@ cdef class RecordFilter(BatchWalk):
     def feed(self, buffer, int64_t position):
         if self.exports:
             raise BufferError("what was kept of the last batches is still in use")
+        # After an error there are batches left of a buffer that is gone.
+        self.batches.used = self.records.used = self.decided = 0
         self.output.used = 0
         return self.walk(buffer, position)
 
@@ -208,6 +216,7 @@ cdef class RecordFilter(BatchWalk):
         cdef FilteredBatch *batch
         cdef bint is_control = h.magic == 2 and (h.attributes & CONTROL_BIT) != 0
         cdef bint can_discard
+        self.follow(h)
         if self.pending_records() >= GROUP_RECORDS:
             self.write_pending()
         can_discard = self.meet(p, h, is_control)
@@ -232,6 +241,10 @@ cdef class RecordFilter(BatchWalk):
         if batch.discard:
             self.discarded_batches += 1
         return WALK_SKIP if batch.discard or batch.is_untouched else WALK_READ
+
+    cdef bint is_trusted(self, const Header *h) noexcept nogil:
+        # Checked when the map was built, and copied as it is: damage since then stays visible.
+        return self.is_untouched(h)
 
     cdef bint is_untouched(self, const Header *h) noexcept nogil:
         """Whether the map's builder read all records of the batch, and all of them stay."""
@@ -436,6 +449,8 @@ cdef class RecordFilter(BatchWalk):
             h.attributes |= DELETE_HORIZON_BIT
         if h.attributes & CODEC_MASK:
             return self.seal_compressed(&h)
+        if target.used - start > INT32_MAX:
+            return self.refuse(FAULT_SIZE_MAX, &batch.h)
         write_header(target.data + start, &h, target.used - start)
         return 0
 
@@ -483,6 +498,8 @@ cdef class RecordFilter(BatchWalk):
         compressed = codec_compress()(h.attributes & CODEC_MASK, records)
         PyObject_GetBuffer(compressed, &view, PyBUF_SIMPLE)
         try:
+            if view.len > INT32_MAX - V2_HEADER_BYTES:
+                return self.refuse(FAULT_SIZE_MAX, h)
             room = scratch_room(&self.output, V2_HEADER_BYTES + view.len)
             if room == NULL:
                 raise MemoryError

@@ -105,7 +105,8 @@ class SegmentScan:
 
     A batch is checked for its header, its CRC, offsets that grow and fit the segment, and with
     ``check_records`` for contents that are exactly the records it declares. Contents that would
-    decompress to more than ``decompressed_max_bytes`` are not opened, and counted.
+    decompress to more than ``decompressed_max_bytes`` are not opened, and counted. Without
+    ``check_crc`` it is for batches that were just made or checked.
     """
 
     def __init__(
@@ -116,6 +117,7 @@ class SegmentScan:
         all_headers: bool = False,
         decompressed_max_bytes: int = 1 << 28,
         no_headers: bool = False,
+        check_crc: bool = True,
     ) -> None: ...
     @property
     def base_offset(self) -> int: ...
@@ -415,8 +417,9 @@ class OffsetMap:
     def utilization(self) -> float: ...
     def __len__(self) -> int: ...
     def clear(self, keys_at_most: int = ...) -> None:
-        """Forget all; the memory is given back until it is used again. If no more than
-        ``keys_at_most`` keys can follow, so much less of it is used."""
+        """Forget all. If no more than ``keys_at_most`` keys can follow, less memory is used."""
+    def release(self) -> None:
+        """Forget all, and give the memory back until it is used again."""
     def track(self, first_offset: int, end_offset: int) -> None:
         """Of an empty map: remember which of these offsets are put and then superseded, so that a
         ``RecordFilter`` over the same batches need not look them up. Until ``clear``."""
@@ -441,12 +444,14 @@ class CleanedTransactions:
 class _BatchWalk:
     @property
     def wanted_bytes(self) -> int:
-        """The size of the batch that was not whole at the end of the last buffer; 0 for none."""
+        """How much is needed of the batch that was not whole at the end of the last buffer: its
+        size, or its header if that was not whole; 0 for none."""
     @property
     def position(self) -> int: ...
     def feed(self, buffer: Buffer, position: int) -> int:
         """Take all whole batches of ``buffer``, which lies at ``position`` of its file; returns
-        how many bytes they are. Raises ``CorruptBatchError`` at one that is damaged."""
+        how many bytes they are. Raises ``CorruptBatchError`` at one that is damaged, or, but for a
+        survey, whose offsets do not follow those before. One thread at a time."""
 
 @final
 class MapBuilder(_BatchWalk):

@@ -22,6 +22,12 @@ cdef extern from *:
     static inline uint64_t scale_hash(uint64_t hash, uint64_t count) {
         return (uint64_t) (((unsigned __int128) hash * count) >> 64);
     }
+    #ifdef __SANITIZE_ADDRESS__  /* which sees the ends of what malloc gave, not of a mapping */
+    #include <stdlib.h>
+    static inline void *reserve_zeros(size_t size) { return calloc(size, 1); }
+    static inline int forget_pages(void *memory, size_t size) { return -1; }
+    static inline void release_zeros(void *memory, size_t size) { free(memory); }
+    #else
     static inline void *reserve_zeros(size_t size) {
         void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -33,9 +39,14 @@ cdef extern from *:
     }
     /* Gives the pages back; they read as zeros when they are next touched. */
     static inline int forget_pages(void *memory, size_t size) {
+    #ifdef __linux__
         return madvise(memory, size, MADV_DONTNEED);
+    #else
+        return -1;  /* elsewhere the pages may keep what they hold */
+    #endif
     }
     static inline void release_zeros(void *memory, size_t size) { munmap(memory, size); }
+    #endif
     """
     void prefetch_for_write(const void *place) noexcept nogil
     uint64_t scale_hash(uint64_t hash, uint64_t count) noexcept nogil
@@ -59,6 +70,7 @@ cdef class OffsetMap:
     cdef readonly int64_t slots
     cdef readonly int64_t capacity
     cdef readonly int64_t size
+    cdef int64_t limit              # of `size`, in the slots that are in use
     cdef uint64_t slots_in_use
     cdef readonly int64_t latest_offset
     cdef readonly str hash_name
@@ -73,10 +85,8 @@ cdef class OffsetMap:
     cdef int64_t tracked_from
     cdef int64_t tracked_to
 
-    def __init__(self, int64_t memory_bytes, *, double load_factor=0.9, str hash_name="siphash",
-                 bytes key=None):
-        if self.memory != NULL:
-            raise TypeError("an OffsetMap is initialized once")
+    def __cinit__(self, int64_t memory_bytes, *, double load_factor=0.9, str hash_name="siphash",
+                  bytes key=None):
         if hash_name not in ("siphash", "md5"):
             raise ValueError(f"hash {hash_name!r}; there are 'siphash' and 'md5'")
         self.slots = memory_bytes // MAP_SLOT_BYTES
@@ -92,6 +102,7 @@ cdef class OffsetMap:
         self.key = os.urandom(16) if key is None else key
         siphash_key(self.key, self.sip_key)
         self.latest_offset = -1
+        self.limit = self.capacity
         self.slots_in_use = <uint64_t> self.slots
         self.memory_bytes = <size_t> self.slots * MAP_SLOT_BYTES
         self.memory = <MapSlot *> reserve_zeros(self.memory_bytes)
@@ -108,23 +119,36 @@ cdef class OffsetMap:
 
     @property
     def utilization(self):
-        return self.size / self.slots
+        return <double> self.size / <double> self.slots
 
     def clear(self, int64_t keys_at_most=INT64_MAX):
-        # Memory that is not touched costs nothing: few keys are kept in few slots.
-        self.slots_in_use = <uint64_t> min(self.slots, 2 * min(max(keys_at_most, 0), self.slots) + 64)
+        if self.size:
+            with nogil:
+                memset(self.memory, 0, <size_t> self.slots_in_use * MAP_SLOT_BYTES)
+        self.forget(keys_at_most)
+
+    def release(self):
         with nogil:
             if forget_pages(self.memory, self.memory_bytes) != 0:
                 memset(self.memory, 0, self.memory_bytes)
+        self.forget(INT64_MAX)
+
+    cdef void forget(self, int64_t keys_at_most) noexcept nogil:
+        """Memory that is not touched costs nothing: few keys are kept in few slots."""
+        keys_at_most = max(min(keys_at_most, self.slots), 0)
+        self.slots_in_use = <uint64_t> min(self.slots, 2 * keys_at_most + 64)
+        # Were there more keys after all, the map is full: a search ends at an empty slot.
+        self.limit = min(self.capacity, <int64_t> self.slots_in_use - 1)
         self.size = 0
         self.latest_offset = -1
         self.untrack()
 
     def track(self, int64_t first_offset, int64_t end_offset):
         self.untrack()
-        end_offset = min(end_offset, first_offset + TRACKED_OFFSETS_MAX)
         if first_offset < 0 or end_offset <= first_offset:
             return
+        if end_offset - first_offset > TRACKED_OFFSETS_MAX:
+            end_offset = first_offset + TRACKED_OFFSETS_MAX
         self.tracked_bytes = <size_t> ((end_offset - first_offset + 7) >> 3)
         self.superseded = <uint8_t *> reserve_zeros(2 * self.tracked_bytes)
         if self.superseded != NULL:
@@ -142,8 +166,9 @@ cdef class OffsetMap:
         return self.tracked_from <= offset < self.tracked_to
 
     cdef inline void mark(self, uint8_t *bits, int64_t offset) noexcept nogil:
-        cdef uint64_t place = <uint64_t> (offset - self.tracked_from)
+        cdef uint64_t place
         if self.is_tracked(offset):
+            place = <uint64_t> (offset - self.tracked_from)
             bits[place >> 3] |= <uint8_t> (1 << (place & 7))
 
     cdef inline void mark_special(self, int64_t offset) noexcept nogil:
@@ -171,10 +196,10 @@ cdef class OffsetMap:
         return True
 
     def put(self, bytes key, int64_t offset):
-        if offset < 0:
+        if offset < 0 or offset == INT64_MAX:
             raise ValueError(f"offset {offset}")
         if not self.store(self.hash_of(<const uint8_t *> PyBytes_AS_STRING(key), len(key)), offset):
-            raise ValueError(f"all of the {self.capacity} entries are taken")
+            raise ValueError(f"all of the {self.limit} entries are taken")
 
     def get(self, bytes key):
         return self.find(self.hash_of(<const uint8_t *> PyBytes_AS_STRING(key), len(key)))
@@ -210,7 +235,7 @@ cdef class OffsetMap:
     cdef inline bint store(self, Hash128 hash, int64_t offset) noexcept nogil:
         """As Kafka: when the map is full, not even a key that it holds can be put."""
         cdef MapSlot *slot
-        if self.size >= self.capacity:
+        if self.size >= self.limit:
             return False
         slot = self.slot_of(hash)
         if slot.next_offset == 0:

@@ -64,6 +64,7 @@ cdef class SegmentScan:
     cdef bint check_records
     cdef bint all_headers
     cdef bint no_headers
+    cdef bint check_crc
     cdef int64_t indexed_position
     cdef int64_t indexed_timestamp_ms
     cdef int fault_code
@@ -75,7 +76,7 @@ cdef class SegmentScan:
 
     def __init__(self, int64_t base_offset, int64_t index_interval_bytes, bint check_records=True,
                  bint all_headers=False, int64_t decompressed_max_bytes=1 << 28,
-                 bint no_headers=False):
+                 bint no_headers=False, bint check_crc=True):
         if base_offset < 0:
             raise ValueError(f"a segment with base offset {base_offset}")
         self.base_offset = base_offset
@@ -83,6 +84,7 @@ cdef class SegmentScan:
         self.check_records = check_records
         self.all_headers = all_headers
         self.no_headers = no_headers
+        self.check_crc = check_crc
         self.decompressed_max_bytes = decompressed_max_bytes
         self.next_offset = base_offset
         self.last_position = -1
@@ -207,7 +209,7 @@ cdef class SegmentScan:
         cdef int64_t first_offset = h.last_offset if h.base_offset == -1 else h.base_offset
         cdef int codec_id = h.attributes & CODEC_MASK
         cdef MessageView message
-        if batch_crc(p, h) != h.crc:
+        if self.check_crc and batch_crc(p, h) != h.crc:
             return FAULT_CRC
         if first_offset < self.next_offset:
             return FAULT_ORDER

@@ -27,7 +27,7 @@ cdef class KeySurvey(BatchWalk):
     cdef uint64_t sip_key[2]
     cdef int64_t horizon_ms
 
-    def __init__(self, int64_t first_dirty_offset=0):
+    def __cinit__(self, int64_t first_dirty_offset=0):
         """Keys are counted from ``first_dirty_offset`` on."""
         siphash_key(os.urandom(16), self.sip_key)
         self.first_dirty_offset = first_dirty_offset
@@ -80,7 +80,7 @@ cdef class KeySurvey(BatchWalk):
     cdef inline void count_key(self, Hash128 hash) noexcept nogil:
         cdef int place = <int> (hash.low >> (64 - SURVEY_BITS))
         cdef uint8_t rank = 1
-        while rank < 64 and not hash.high & 1:
+        while rank < 63 and not hash.high & 1:
             hash.high >>= 1
             rank += 1
         self.registers[place] = max(self.registers[place], rank)

@@ -42,11 +42,11 @@ cdef class CleanedTransactions:
     cdef Py_ssize_t pending_count
     cdef Py_ssize_t reached
     cdef Scratch kept
+    cdef uint64_t sip_key[2]        # producers choose their ids: where they lie is not for them
 
-    def __init__(self, producers=()):
+    def __cinit__(self, producers=()):
         cdef ProducerEntry *entry
-        if self.entries != NULL:
-            raise TypeError("CleanedTransactions is initialized once")
+        siphash_key(os.urandom(16), self.sip_key)
         self.places = 64
         self.entries = <ProducerEntry *> calloc(self.places, sizeof(ProducerEntry))
         if self.entries == NULL:
@@ -74,7 +74,8 @@ cdef class CleanedTransactions:
              each["last_stable_offset"])
             for each in waiting
         ]
-        merged.extend(transactions)
+        for producer_id, first_offset, last_offset, last_stable_offset in transactions:
+            merged.append((producer_id, first_offset, last_offset, last_stable_offset))
         merged.sort(key=first_offset_of)
         entries = <AbortedEntry *> malloc(max(len(merged), 1) * sizeof(AbortedEntry))
         if entries == NULL:
@@ -105,8 +106,8 @@ cdef class CleanedTransactions:
         return taken
 
     cdef ProducerEntry *place_of(self, int64_t producer_id) noexcept nogil:
-        cdef uint64_t place = scale_hash(<uint64_t> producer_id * <uint64_t> 0x9E3779B97F4A7C15,
-                                         self.places)
+        cdef Hash128 hash = siphash_of(self.sip_key, <const uint8_t *> &producer_id, 8)
+        cdef uint64_t place = scale_hash(hash.low, self.places)
         while self.entries[place].is_used and self.entries[place].producer_id != producer_id:
             place = (place + 1) & (self.places - 1)
         return &self.entries[place]

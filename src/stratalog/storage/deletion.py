@@ -17,13 +17,17 @@ class PendingDeletes:
         if paths:
             self._waiting.append((due_ms, paths))
 
+    def take_due(self, now_ms: int) -> list[str]:
+        """The files whose time has come; it is for the caller to unlink them."""
+        if not self._waiting:
+            return []
+        due = [path for due_ms, paths in self._waiting if due_ms <= now_ms for path in paths]
+        self._waiting = [(due_ms, paths) for due_ms, paths in self._waiting if due_ms > now_ms]
+        return due
+
     def run(self, now_ms: int) -> int:
         """Unlink what is due; returns how many files went."""
-        due = [paths for due_ms, paths in self._waiting if due_ms <= now_ms]
-        self._waiting = [(due_ms, paths) for due_ms, paths in self._waiting if due_ms > now_ms]
-        count = 0
-        for paths in due:
-            for path in paths:
-                self._files.unlink(path, missing_ok=True)
-                count += 1
-        return count
+        due = self.take_due(now_ms)
+        for path in due:
+            self._files.unlink(path, missing_ok=True)
+        return len(due)

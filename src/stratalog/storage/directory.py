@@ -11,8 +11,10 @@ cleaner-offset-checkpoint           below it, a compacted log has been cleaned
 
 import json
 import os
+import threading
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from stratalog.config.properties import format_properties, parse_properties
@@ -65,6 +67,8 @@ class LogDirectory:
         self._checkpointed: set[TopicPartition] = set()
         # What cleaner-offset-checkpoint says; read when first asked for.
         self._cleaner_offsets: dict[TopicPartition, int] | None = None
+        self._cleaner_changes = self._cleaner_written = 0
+        self._cleaner_guard = threading.Lock()
         self._lock: DirectoryLock | None = None
 
     def __repr__(self) -> str:
@@ -216,10 +220,16 @@ class LogDirectory:
 
     def take_in(self, log: Log) -> None:
         """Hold a new log. If one of its name was here before, its recovery point must not count
-        for this one, which would seem to have lost what it never had."""
-        self.logs[log.topic_partition] = log
-        if log.topic_partition in self._checkpointed:
-            self.checkpoint_recovery_points()
+        for this one, which would seem to have lost what it never had; nor what was cleaned."""
+        key = log.topic_partition
+        self.logs[key] = log
+        try:
+            if key in self._checkpointed:
+                self.checkpoint_recovery_points()
+            self.note_cleaner_offset(key, None)
+        except DiskError:
+            del self.logs[key]
+            raise
 
     def checkpoint_log_start_offsets(self) -> None:
         moved = [log for log in self.logs.values() if _starts_inside_a_segment(log)]
@@ -236,14 +246,37 @@ class LogDirectory:
 
     def note_cleaner_offset(self, topic_partition: TopicPartition, offset: int | None) -> None:
         """A log was cleaned up to ``offset``; None forgets it. Durable when this returns."""
-        known = self._known_cleaner_offsets()
+        if offset is not None or topic_partition in self._known_cleaner_offsets():
+            with self._failing():
+                self.plan_cleaner_offset(topic_partition, offset)()
+
+    def plan_cleaner_offset(
+        self, topic_partition: TopicPartition, offset: int | None
+    ) -> Callable[[], None]:
+        """The same but for the writing, which is what is returned: any thread may do it."""
         hosted = {*self.logs, *self.offline_logs}
+        known = self._known_cleaner_offsets()
         offsets = {key: value for key, value in known.items() if key in hosted}
         offsets.pop(topic_partition, None)
         if offset is not None:
             offsets[topic_partition] = offset
-        self._write(CLEANER_CHECKPOINT, offsets)
         self._cleaner_offsets = offsets
+        self._cleaner_changes += 1
+        return self._write_cleaner_offsets
+
+    def _write_cleaner_offsets(self) -> None:
+        """Write what has changed. If another thread is writing, it will write that too: nobody
+        waits for a disk because somebody else does."""
+        while self._cleaner_written < self._cleaner_changes:
+            if not self._cleaner_guard.acquire(blocking=False):
+                return
+            try:
+                change = self._cleaner_changes
+                path = self._file(CLEANER_CHECKPOINT)
+                write_offsets(self.files, path, self._known_cleaner_offsets())
+                self._cleaner_written = change
+            finally:
+                self._cleaner_guard.release()
 
     def _known_cleaner_offsets(self) -> dict[TopicPartition, int]:
         if self._cleaner_offsets is None:
@@ -263,8 +296,13 @@ class LogDirectory:
         self._write(name, offsets)
 
     def _write(self, name: str, offsets: dict[TopicPartition, int]) -> None:
-        try:
+        with self._failing():
             write_offsets(self.files, self._file(name), offsets)
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
         except DiskFullError:
             raise  # the old file still stands, and the next round tries again
         except DiskError as error:

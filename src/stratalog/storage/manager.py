@@ -6,7 +6,7 @@ one log on one of them, before anybody else can see it.
 
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from stratalog.clock import Clock, SystemClock
 from stratalog.config import BrokerConfig, TopicConfig
@@ -24,6 +24,7 @@ from stratalog.storage.directory import Identity, LogDirectory
 from stratalog.storage.files import FileSystem, OsFileSystem, remove_tree
 from stratalog.storage.flushing import flush_together
 from stratalog.storage.handles import HandleCache
+from stratalog.storage.janitor import Janitor
 from stratalog.storage.layout import (
     DELETE_DIRECTORY,
     TopicPartition,
@@ -81,6 +82,7 @@ class LogManager:
         )
         self._deleting: list[tuple[int, LogDirectory, str]] = []
         self._is_cleaner_threaded = is_cleaner_threaded
+        self._janitor = Janitor(self.files, is_threaded=is_cleaner_threaded)
         self.cleaner: LogCleaner | None = None  # None before the start, or not enabled
 
     # --- starting -----------------------------------------------------------------------------
@@ -232,6 +234,7 @@ class LogManager:
                 log.assign_topic_id(topic_id)
             self.files.sync_directory(path)
             self.files.sync_directory(directory.path)
+            directory.take_in(log)
         except DiskError as error:
             # Half a log would be found at the next start beside the one made elsewhere.
             try:
@@ -239,7 +242,6 @@ class LogManager:
             except DiskError:
                 directory.fail(str(error))
             raise
-        directory.take_in(log)
         return log
 
     def delete(self, topic_partition: TopicPartition) -> None:
@@ -247,7 +249,7 @@ class LogManager:
         log = self.get(topic_partition)
         directory = next(each for each in self.directories if topic_partition in each.logs)
         if self.cleaner is not None:
-            self.cleaner.abort(topic_partition)
+            self.cleaner.forget(topic_partition)
         del directory.logs[topic_partition]
         self.retention_failures.pop(topic_partition, None)
         log.abandon()
@@ -260,7 +262,7 @@ class LogManager:
             raise
         due_ms = self.clock.now_ms() + max(log.config.file_delete_delay_ms, 1)
         self._deleting.append((due_ms, directory, target))
-        if directory.cleaner_offset(topic_partition) is not None:
+        with suppress(DiskError):  # as for the checkpoints that follow
             directory.note_cleaner_offset(topic_partition, None)
         self.checkpoint_recovery_points()
         self.checkpoint_log_start_offsets()
@@ -275,11 +277,13 @@ class LogManager:
                 if self.cleaner is not None:
                     self.cleaner.retry(log.topic_partition)
                     if not config.compact:
-                        self.cleaner.abort(log.topic_partition)
+                        self.cleaner.forget(log.topic_partition)
 
     def truncate_to(self, topic_partition: TopicPartition, offset: int) -> bool:
         """Cut a log; whether anything was cut. A cleaning that is under way is stopped."""
         log = self.get(topic_partition)
+        if offset >= log.log_end_offset:
+            return log.truncate_to(offset)
         with self._uncleaned(log):
             return log.truncate_to(offset)
 
@@ -439,18 +443,14 @@ class LogManager:
 
     def delete_due(self, now_ms: int) -> None:
         """Unlink what was deleted long enough ago."""
+        self._janitor.report()
         for log in self:
-            self._guarded(log, lambda log=log: log.run_deletes(now_ms))  # type: ignore[misc]
-        waiting = []
-        for due_ms, directory, path in self._deleting:
-            if due_ms > now_ms:
-                waiting.append((due_ms, directory, path))
-            elif directory.is_online:
-                try:
-                    remove_tree(self.files, path)
-                except DiskError as error:
-                    directory.fail(str(error))
-        self._deleting = waiting
+            self._janitor.unlink(log.pending_deletes.take_due(now_ms), log.fail)
+        due = [each for each in self._deleting if each[0] <= now_ms]
+        self._deleting = [each for each in self._deleting if each[0] > now_ms]
+        for _, directory, path in due:
+            if directory.is_online:
+                self._janitor.remove_tree(path, lambda error, at=directory: at.fail(str(error)))  # type: ignore[misc]
 
     def expire_producers(self, now_ms: int) -> None:
         for log in self:
@@ -468,6 +468,7 @@ class LogManager:
         """Close everything cleanly, so that the next start need not recover."""
         if self.cleaner is not None:
             self.cleaner.shutdown()
+        self._janitor.stop()
         self.checkpoint_high_watermarks()
         try:
             for directory in self.directories:

@@ -25,7 +25,13 @@ def owned_logs(
     lies above one may yet be truncated by a leader, and is nobody's to delete.
     """
     manager = LogManager(
-        config, files=files, clock=clock, topic_config=topic_config, show_progress=show_progress
+        config,
+        files=files,
+        clock=clock,
+        topic_config=topic_config,
+        show_progress=show_progress,
+        # Whatever is begun here is done when it returns: nobody comes back for the rest.
+        is_cleaner_threaded=False,
     )
     manager.start()
     try:

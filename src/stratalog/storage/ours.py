@@ -79,7 +79,7 @@ class OwnFiles:
         if len(kept) < len(known):
             with suppress(DiskError):
                 content = "".join(f"{line}\n" for line in kept)
-                replace_file(self._files, f"{self._directory}/rolls", content.encode())
+                self._replace_hint("rolls", content)
 
     def rolls(self) -> dict[int, RollReason]:
         """The reasons known, by the base offset of the segment that each began."""
@@ -114,7 +114,7 @@ class OwnFiles:
         if kept != known:
             with suppress(DiskError):
                 content = "".join(f"{base_offset}\n" for base_offset in sorted(kept))
-                replace_file(self._files, f"{self._directory}/aborts", content.encode())
+                self._replace_hint("aborts", content)
 
     # --- the log start, once more -------------------------------------------------------------
 
@@ -141,7 +141,7 @@ class OwnFiles:
 
     def cleaner_notes(self) -> dict[str, Any]:
         """``last_run`` and ``uncleanable``, as far as they are known."""
-        with suppress(ValueError, RecursionError):
+        with suppress(ValueError, RecursionError, DiskError):
             notes = json.loads(self._read("cleaner") or "{}")
             if isinstance(notes, dict):
                 return notes
@@ -154,6 +154,20 @@ class OwnFiles:
     def note_uncleanable(self, trouble: dict[str, Any]) -> None:
         notes = self.cleaner_notes() | {"uncleanable": trouble}
         self._write_hint("cleaner", json.dumps(notes))
+
+    def forget_uncleanable(self) -> None:
+        """There is nothing to clean any more, so nothing that cannot be."""
+        notes = self.cleaner_notes()
+        if notes.pop("uncleanable", None) is not None:
+            self._write_hint("cleaner", json.dumps(notes))
+
+    def _replace_hint(self, name: str, content: str) -> None:
+        """The old content or the new after a crash of this process; not synced, since these are
+        hints, and whoever changes a log should not have to wait for them."""
+        self._write_hint(f"{name}.tmp", content)
+        path = f"{self._directory}/{name}"
+        if self._files.exists(f"{path}.tmp"):
+            self._files.rename(f"{path}.tmp", path)
 
     def _write_hint(self, name: str, content: str) -> None:
         """Not durable, and best effort: nothing but what people are shown depends on it."""

@@ -44,7 +44,7 @@ import java.util.function.Supplier;
  * Every question opens a partition directory, does one thing under the clock it names, and closes it:
  *
  *   plan     what the cleaner's manager would choose: first dirty and first uncleanable offset
- *   clean    one round of the cleaner over what "plan" chooses
+ *   clean    that, and one round of the cleaner over it unless it is empty
  *   retain   one pass of deleteOldSegments
  *
  * Files that Kafka deletes after a delay are gone when the answer comes: nothing else would run here.
@@ -121,6 +121,8 @@ public final class LogOracle {
 
     private static void clean(OpenLog open, JsonNode question, ObjectNode answer) throws Exception {
         LogToClean chosen = plan(open, question, answer);
+        if (chosen.cleanableBytes() == 0)
+            return; // no cleaner would pick this log
         Throttler unthrottled = new Throttler(Double.MAX_VALUE, 300, "cleaner-io", "bytes", Time.SYSTEM);
         Cleaner cleaner = new Cleaner(
             0,

@@ -1,7 +1,7 @@
 """The segment that a cleaning writes: a set of ``.cleaned`` files that nobody else looks at.
 
-Batches go to ``.log.cleaned`` as they come, through the scan that recovery uses: what is written
-is checked once more, and the index entries are those that recovery would rebuild.
+Batches go to ``.log.cleaned`` as they come, through the scan that recovery uses: their order is
+checked once more, and the index entries are those that recovery would rebuild.
 """
 
 from collections.abc import Iterable
@@ -39,7 +39,11 @@ class CleanedSegment:
         self._aborted: list[AbortedTransaction] = []
         self._sizes = SegmentSizes()
         self._scan = SegmentScan(
-            base_offset, config.index_interval_bytes, check_records=False, no_headers=True
+            base_offset,
+            config.index_interval_bytes,
+            check_records=False,
+            no_headers=True,
+            check_crc=False,
         )
         self._unlink()  # what an earlier attempt left
         self._log = files.open(self.path(LOG_SUFFIX), create=True)
@@ -106,13 +110,14 @@ class CleanedSegment:
         finally:
             file.close()
 
-    def open(self, handles: HandleCache, *, created_ms: int) -> Segment:
-        """The finished segment, once its files have their plain names."""
+    def open(self, handles: HandleCache, config: TopicConfig, *, created_ms: int) -> Segment:
+        """The finished segment, once its files have their plain names; ``config`` is the log's,
+        which may have changed since the cleaning began."""
         segment = Segment(
             self._files,
             self._directory,
             self.base_offset,
-            self._config,
+            config,
             handles,
             created_ms=created_ms,
             sizes=self._sizes,

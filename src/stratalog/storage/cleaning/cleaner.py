@@ -8,10 +8,13 @@ A partition that cannot be cleaned is set aside with the reason and tried again 
 after a longer wait; the others go on. A disk that fails takes its directory offline.
 """
 
+import threading
+import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
+from typing import Protocol, TypeVar
 
 from stratalog.clock import Clock
 from stratalog.config import BrokerConfig
@@ -21,6 +24,7 @@ from stratalog.errors import (
     DiskError,
     OutOfResourcesError,
     StorageError,
+    StratalogError,
 )
 from stratalog.records import OffsetMap
 from stratalog.storage.cleaning.cleaned import CleanedSegment
@@ -44,6 +48,8 @@ from stratalog.storage.directory import LogDirectory
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
 
+T = TypeVar("T")
+
 _MAP_BYTES_MAX = 2**31 - 1
 
 
@@ -57,6 +63,12 @@ class CleanerStatus:
     uncleanable_bytes: int
     max_dirty_percent: int
     last_run_ms: int
+
+
+class OnOwner(Protocol):
+    """Runs something on the owner's thread, and waits for what it returns."""
+
+    def __call__(self, action: Callable[[], T], /) -> T: ...
 
 
 class LogCleaner:
@@ -87,8 +99,9 @@ class LogCleaner:
         # Maps that no round uses, all of the size that the settings of this generation ask for.
         self._maps: list[OffsetMap] = []
         self._generation = 0
-        self._running: dict[TopicPartition, Future[None]] = {}
-        self._pool: ThreadPoolExecutor | None = None
+        self._running: dict[TopicPartition, threading.Thread] = {}
+        # Whose last round found too little of something that comes back, a full disk above all.
+        self._starved: set[TopicPartition] = set()
         self._max_dirty_ratio = 0.0
         self._last_run_ms = clock.now_ms()
 
@@ -103,13 +116,19 @@ class LogCleaner:
         self.inbox.run_all()
         hosted = {key for directory in self._directories for key in directory.logs}
         self.uncleanable.forget(hosted)
+        self._starved &= hosted
         for key in [each for each in self.last_runs if each not in hosted]:
             del self.last_runs[key]
         self._begin_rounds(now_ms)
         for _, log in self._candidates():
-            key = log.topic_partition
-            if self.states.is_free(key) and self.uncleanable.get(key) is None:
+            if self._may_check_retention(log.topic_partition):
                 self._check_retention(log, now_ms)
+
+    def _may_check_retention(self, key: TopicPartition) -> bool:
+        """Not while a log is cleaned, nor where something is wrong with it. A disk that is too
+        full to clean is no such thing: retention is what makes room."""
+        is_sound = self.uncleanable.get(key) is None or key in self._starved
+        return is_sound and self.states.is_free(key)
 
     def _candidates(self) -> Iterable[tuple[LogDirectory, Log]]:
         for directory in self._directories:
@@ -123,6 +142,8 @@ class LogCleaner:
         while not self._is_stopping and len(self._running) < self._config.log_cleaner_threads:
             found = self._filthiest(now_ms, stuck)
             if found is None:
+                for idle in self._maps:
+                    idle.release()
                 return
             directory, log, plan = found
             before = directory.cleaner_offset(log.topic_partition)
@@ -142,6 +163,8 @@ class LogCleaner:
             if not self.states.is_free(key) or not self.uncleanable.due(key, now_ms):
                 continue
             plan = self._plan(directory, log, now_ms)
+            if plan is not None and not plan.is_eligible and self.uncleanable.clear(key):
+                log.own.forget_uncleanable()  # what stood in the way is not wanted any more
             if plan is not None and plan.total_bytes > 0 and key not in stuck:
                 known[key] = (directory, log)
                 plans[key] = plan
@@ -155,7 +178,7 @@ class LogCleaner:
             if plan.is_checkpoint_reset:
                 directory.note_cleaner_offset(log.topic_partition, plan.first_dirty_offset)
             return plan
-        except StorageError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is this partition's alone
             self._fail(directory, log, error, now_ms)
             return None
 
@@ -164,18 +187,27 @@ class LogCleaner:
     def _begin(self, directory: LogDirectory, log: Log, plan: CleaningPlan, now_ms: int) -> None:
         key = log.topic_partition
         try:
-            round_plan = plan_round(log, plan, now_ms=now_ms)
-        except StorageError as error:
+            round_, end = self._make_round(directory, log, plan, now_ms)
+            if self._is_threaded:
+                self._start_thread(directory, log, round_, end)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is this partition's alone
             self._fail(directory, log, error, now_ms)
             return
         self.states.begin(key)
+        if not self._is_threaded:
+            end(self._attempt(directory, log, round_, lambda action: action()))
+
+    def _make_round(
+        self, directory: LogDirectory, log: Log, plan: CleaningPlan, now_ms: int
+    ) -> tuple[CleaningRound, Callable[[Exception | None], None]]:
+        """A round, and what is to be called on the owner's thread when it is over."""
+        round_plan = plan_round(log, plan, now_ms=now_ms)
         offset_map, generation = self._take_map(), self._generation
+        threads = self._config.log_cleaner_threads
         work = Work(
             offset_map,
-            max(
-                self._config.log_cleaner_io_buffer_size // self._config.log_cleaner_threads // 2, 1
-            ),
-            lambda size_bytes: self._spend(key, size_bytes),
+            max(self._config.log_cleaner_io_buffer_size // threads // 2, 1),
+            lambda size_bytes: self._spend(directory, log.topic_partition, size_bytes),
             self._progress,
         )
         round_ = CleaningRound(round_plan, work)
@@ -183,65 +215,106 @@ class LogCleaner:
         def end(error: Exception | None) -> None:
             if generation == self._generation:
                 self._maps.append(offset_map)
-            self._running.pop(key, None)
+            self._running.pop(log.topic_partition, None)
             self._end(directory, log, round_, error)
 
-        if not self._is_threaded:
-            end(self._attempt(log, round_, lambda action: action()))
-            return
-        self._running[key] = self._workers().submit(self._work_on_thread, log, round_, end)
+        return round_, end
 
-    def _work_on_thread(
-        self, log: Log, round_: CleaningRound, end: Callable[[Exception | None], None]
+    def _start_thread(
+        self,
+        directory: LogDirectory,
+        log: Log,
+        round_: CleaningRound,
+        end: Callable[[Exception | None], None],
     ) -> None:
-        error = self._attempt(log, round_, self.inbox.call)
-        # Whoever closes the inbox does not want to hear of it any more.
-        if not self._is_stopping:
-            self.inbox.post(lambda: end(error))
+        """Each round has a thread of its own. As a daemon: a worker that waits for an owner who
+        has left without a word must not keep the process from ending."""
+
+        def work() -> None:
+            error = self._attempt(directory, log, round_, self.inbox.call)
+            # Whoever closes the inbox does not want to hear of it any more.
+            with suppress(CleaningAbortedError):
+                self.inbox.post(lambda: end(error))
+
+        name = f"kafka-log-cleaner-thread-{log.topic_partition}"
+        thread = threading.Thread(target=work, name=name, daemon=True)
+        thread.start()
+        self._running[log.topic_partition] = thread
 
     def _attempt(
         self,
+        directory: LogDirectory,
         log: Log,
         round_: CleaningRound,
-        on_owner: Callable[[Callable[[], None]], None],
+        on_owner: OnOwner,
     ) -> Exception | None:
         try:
-            self._work(log, round_, on_owner)
+            self._work(directory, log, round_, on_owner)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is this partition's alone
             return error
-        finally:
-            round_.release()
         return None
 
     def _work(
         self,
+        directory: LogDirectory,
         log: Log,
         round_: CleaningRound,
-        on_owner: Callable[[Callable[[], None]], None],
+        on_owner: OnOwner,
     ) -> None:
         round_.build_map()
         for group in round_.groups():
             cleaned = round_.rewrite(group)
             try:
-                on_owner(partial(self._swap, log, round_, cleaned, group))
-            except BaseException:
-                cleaned.discard()
+                on_owner(partial(self._swap, directory, log, round_, cleaned, group))
+            except Exception:
+                round_.discard(log, cleaned)
                 raise
+            try:
+                round_.settle()
+            except DiskError as error:
+                on_owner(partial(self._distrust, directory, log, error))
+                raise
+        written = on_owner(partial(self._plan_checkpoint, directory, log, round_))
+        if written is not None:
+            written()
+
+    def _distrust(self, directory: LogDirectory, log: Log, error: DiskError) -> None:
+        """A sync that failed proves nothing, and the log builds on what it was to prove. One that
+        was deleted meanwhile is not to be found, and builds on nothing."""
+        is_tried = not isinstance(error, OutOfResourcesError) or error.operation == "fsync"
+        if is_tried and directory.logs.get(log.topic_partition) is log:
+            log.fail(error)
+
+    def _plan_checkpoint(
+        self, directory: LogDirectory, log: Log, round_: CleaningRound
+    ) -> Callable[[], None] | None:
+        """On the owner's thread: the log is clean up to the round's end. Writing that down can
+        take long, and is for the worker to do."""
+        key = log.topic_partition
+        self._check(directory, key)
+        if directory.logs.get(key) is not log:
+            return None
+        return directory.plan_cleaner_offset(key, round_.stats.end_offset)
 
     def _swap(
-        self, log: Log, round_: CleaningRound, cleaned: CleanedSegment, group: list[Source]
+        self,
+        directory: LogDirectory,
+        log: Log,
+        round_: CleaningRound,
+        cleaned: CleanedSegment,
+        group: list[Source],
     ) -> None:
-        self._check(log.topic_partition)
+        self._check(directory, log.topic_partition)
         round_.swap(log, cleaned, group)
 
-    def _spend(self, key: TopicPartition, size_bytes: int) -> None:
-        self._check(key)
+    def _spend(self, directory: LogDirectory, key: TopicPartition, size_bytes: int) -> None:
+        self._check(directory, key)
         self.throttle.spend(
             size_bytes, give_up=lambda: self._is_stopping or self.states.is_aborted(key)
         )
 
-    def _check(self, key: TopicPartition) -> None:
-        if self._is_stopping or self.states.is_aborted(key):
+    def _check(self, directory: LogDirectory, key: TopicPartition) -> None:
+        if self._is_stopping or self.states.is_aborted(key) or not directory.is_online:
             raise CleaningAbortedError(f"the cleaning of {key} was stopped")
 
     def _end(
@@ -250,24 +323,31 @@ class LogCleaner:
         """On the owner's thread: a round is over, well or not."""
         key = log.topic_partition
         now_ms = self._clock.now_ms()
-        may_checkpoint = self.states.done(key) and directory.logs.get(key) is log
-        if may_checkpoint and directory.is_online:
-            end_offset = round_.stats.end_offset
-            if error is not None:
-                end_offset = round_.plan.first_dirty_offset
-            try:
-                directory.note_cleaner_offset(key, end_offset)
-            except StorageError as raised:
-                error = error or raised
+        # A round that was told to stop leaves no trace, whatever it met: its files may have been
+        # renamed under it, and the log that has its name now may be another.
+        if self.states.done(key) and directory.logs.get(key) is log:
+            self._conclude(directory, log, round_, error, now_ms)
+        if self._is_threaded:
+            self._begin_rounds(now_ms)
+
+    def _conclude(
+        self,
+        directory: LogDirectory,
+        log: Log,
+        round_: CleaningRound,
+        error: Exception | None,
+        now_ms: int,
+    ) -> None:
+        key = log.topic_partition
+        if error is not None and directory.is_online:
+            with suppress(StorageError):  # the error that counts is the first one
+                directory.note_cleaner_offset(key, round_.plan.first_dirty_offset)
         if error is None:
             self.uncleanable.clear(key)
             self.last_runs[key] = round_.finish()
-            if may_checkpoint:
-                log.own.note_cleaning({"at_ms": now_ms, **self.last_runs[key].as_dict()})
+            log.own.note_cleaning({"at_ms": now_ms, **self.last_runs[key].as_dict()})
         elif not isinstance(error, CleaningAbortedError):
             self._fail(directory, log, error, now_ms)
-        if self._is_threaded:
-            self._begin_rounds(now_ms)
 
     def _fail(self, directory: LogDirectory, log: Log, error: Exception, now_ms: int) -> None:
         if isinstance(error, DiskError) and not isinstance(error, OutOfResourcesError):
@@ -277,6 +357,10 @@ class LogCleaner:
         reason = (
             str(error) if isinstance(error, StorageError) else f"{type(error).__name__}: {error}"
         )
+        if isinstance(error, OutOfResourcesError):
+            self._starved.add(log.topic_partition)
+        else:
+            self._starved.discard(log.topic_partition)
         marked = self.uncleanable.mark(log.topic_partition, reason, now_ms)
         log.own.note_uncleanable(asdict(marked))
 
@@ -290,13 +374,6 @@ class LogCleaner:
             load_factor=config.log_cleaner_io_buffer_load_factor,
             hash_name=config.log_cleaner_hash,
         )
-
-    def _workers(self) -> ThreadPoolExecutor:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(
-                self._config.log_cleaner_threads, thread_name_prefix="kafka-log-cleaner-thread"
-            )
-        return self._pool
 
     # --- what others ask for --------------------------------------------------------------------
 
@@ -314,6 +391,12 @@ class LogCleaner:
         self.abort_and_pause(topic_partition)
         self.resume(topic_partition)
 
+    def forget(self, topic_partition: TopicPartition) -> None:
+        """A log is deleted, or not compacted any more: nothing counts that was known of it."""
+        self.abort(topic_partition)
+        self.uncleanable.clear(topic_partition)
+        self.last_runs.pop(topic_partition, None)
+
     def retry(self, topic_partition: TopicPartition) -> None:
         """Something about the log has changed: try again at once if it could not be cleaned."""
         self.uncleanable.hasten(topic_partition, self._clock.now_ms())
@@ -321,7 +404,7 @@ class LogCleaner:
     def reconfigure(self, config: BrokerConfig) -> None:
         """Take changed settings: the throttle's at once, the others from the next round on."""
         before = self._config.log_cleaner_threads
-        if not before / 2 <= config.log_cleaner_threads <= before * 2:
+        if not before // 2 <= config.log_cleaner_threads <= before * 2:
             raise ConfigError(
                 "log.cleaner.threads",
                 config.log_cleaner_threads,
@@ -332,9 +415,6 @@ class LogCleaner:
         self.throttle.bytes_per_second = config.log_cleaner_io_max_bytes_per_second
         self._maps.clear()
         self._generation += 1
-        if self._pool is not None and config.log_cleaner_threads != before:
-            self._pool.shutdown(wait=False)
-            self._pool = None
 
     def status(self) -> CleanerStatus:
         marked = self.uncleanable.all()
@@ -353,8 +433,9 @@ class LogCleaner:
 
     def wait(self, timeout_s: float) -> bool:
         """On the owner's thread: help rounds along until none runs; whether none does."""
-        if self._running:
-            self.inbox.wait(timeout_s)
+        deadline = time.monotonic() + timeout_s
+        while self._running and (left_s := deadline - time.monotonic()) > 0:
+            self.inbox.wait(left_s)
         return not self._running
 
     def shutdown(self) -> None:
@@ -362,9 +443,9 @@ class LogCleaner:
         self._is_stopping = True
         self.throttle.wake()
         self.inbox.close()
-        if self._pool is not None:
-            self._pool.shutdown(wait=True)
-            self._pool = None
+        for thread in self._running.values():
+            thread.join()
+        self._running.clear()
         self._maps.clear()
 
 
@@ -384,5 +465,5 @@ def plan_log(log: Log, checkpoint: int | None, now_ms: int) -> CleaningPlan:
 def _cleanable_bytes(directory: LogDirectory, log: Log, now_ms: int) -> int:
     try:
         return plan_log(log, directory.cleaner_offset(log.topic_partition), now_ms).cleanable_bytes
-    except StorageError:
+    except StratalogError:
         return log.size_bytes

@@ -246,6 +246,18 @@ class CleaningRound:
         bases = [source.base_offset for source in group]
         swap_in(log, cleaned, bases, truncation_count=self.plan.truncation_count)
 
+    def settle(self) -> None:
+        """Make the names that a swap has changed durable; the next group, and the checkpoint,
+        build on them."""
+        self.plan.files.sync_directory(self.plan.directory)
+
+    def discard(self, log: Log, cleaned: CleanedSegment) -> None:
+        """Its swap was refused, or failed."""
+        # Of a swap that broke off halfway, what is left of ``.cleaned`` tells the next start that
+        # the new segment is not complete.
+        if log.failure is None:
+            cleaned.discard()
+
     def _check_room(self, size_bytes: int) -> None:
         free = self.plan.files.free_bytes(self.plan.directory)
         if free < size_bytes:
@@ -305,10 +317,6 @@ class CleaningRound:
         if not len(self._buffer) < wanted <= source.size_bytes - position:
             raise CorruptSegmentError(source.path, position, -1, CUT_SHORT)
         self._buffer = bytearray(wanted)
-
-    def release(self) -> None:
-        """Give the map's memory back until another round needs it."""
-        self._map.clear()
 
     def finish(self) -> CleanerStats:
         """Sum up, once the last group is rewritten."""
@@ -380,5 +388,11 @@ def clean_now(
     round_ = CleaningRound(plan_round(log, plan, now_ms=now_ms), work)
     end_offset = round_.build_map()
     for group in round_.groups():
-        round_.swap(log, round_.rewrite(group), group)
+        cleaned = round_.rewrite(group)
+        try:
+            round_.swap(log, cleaned, group)
+        except Exception:
+            round_.discard(log, cleaned)
+            raise
+        round_.settle()
     return RoundResult(end_offset, round_.finish())

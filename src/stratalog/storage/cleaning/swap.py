@@ -1,18 +1,21 @@
 """Putting a cleaned segment in the place of those it was made from.
 
-``.cleaned`` → ``.swap``, the old files → ``.deleted``, ``.swap`` → plain, in Kafka's order. The
-directory is synced between the steps, not only after the last: a disk that kept a later rename and
-lost an earlier one would leave the new segment beside one that it replaces. Whatever step a crash
-hits, the next start finds the old segments or the new one (``sweep``).
+``.cleaned`` → ``.swap``, the old files → ``.deleted``, ``.swap`` → plain, in Kafka's order. As in
+Kafka, the renames of a directory are taken to reach the disk in the order in which they are made,
+which journals see to. Whatever step a crash hits, the next start finds the old segments or the new
+one (``sweep``).
 
-Runs on the log's own thread, as everything that changes a log does.
+Runs on the log's own thread, as everything that changes a log does, and so does nothing that takes
+long: the caller makes the names durable, on any thread, before anything is done that builds on
+them.
 """
 
 from collections.abc import Sequence
 from contextlib import suppress
 
-from stratalog.errors import CleaningAbortedError, DiskError
+from stratalog.errors import CleaningAbortedError, DiskError, OutOfResourcesError
 from stratalog.storage.cleaning.cleaned import CleanedSegment
+from stratalog.storage.files import FileSystem
 from stratalog.storage.layout import CLEANED_SUFFIX, SWAP_SUFFIX
 from stratalog.storage.log import Log
 
@@ -31,20 +34,16 @@ def swap_in(
     replaced = [log.segments.at(base_offset) for base_offset in base_offsets]
     assert log.segments.active not in replaced, f"{log} is being appended to"
     files = log.context.files
+    _offer(log, cleaned)
     try:
-        for suffix in cleaned.suffixes:
-            files.rename(cleaned.path(suffix, CLEANED_SUFFIX), cleaned.path(suffix, SWAP_SUFFIX))
-        files.sync_directory(log.directory)
         now_ms = log.context.clock.now_ms()
         for segment in replaced:
             log.pending_deletes.add(segment.mark_deleted(), log.delete_due_ms())
-        files.sync_directory(log.directory)
         for suffix in cleaned.suffixes:
             files.rename(cleaned.path(suffix, SWAP_SUFFIX), cleaned.path(suffix, ""))
         for segment in replaced:
             log.segments.remove(segment)
-        log.segments.add(cleaned.open(log.context.handles, created_ms=now_ms))
-        files.sync_directory(log.directory)
+        log.segments.add(cleaned.open(log.context.handles, log.config, created_ms=now_ms))
         for segment in replaced:
             if segment.base_offset != cleaned.base_offset:
                 log.drop_snapshot(segment.base_offset)
@@ -53,6 +52,32 @@ def swap_in(
         log.fail(error)
         raise
     _note(log, cleaned)
+
+
+def _offer(log: Log, cleaned: CleanedSegment) -> None:
+    """After this, a crash ends with the new segment in place."""
+    files = log.context.files
+    try:
+        for suffix in cleaned.suffixes:
+            files.rename(cleaned.path(suffix, CLEANED_SUFFIX), cleaned.path(suffix, SWAP_SUFFIX))
+    except DiskError as error:
+        if not _take_back(files, cleaned, error):
+            log.fail(error)
+        raise
+
+
+def _take_back(files: FileSystem, cleaned: CleanedSegment, error: DiskError) -> bool:
+    """Where the system ran out of something that comes back: the log itself is untouched yet, and
+    need not fail."""
+    if not isinstance(error, OutOfResourcesError):
+        return False
+    try:
+        # The log last: without it, the indexes would be taken for the old segment's.
+        for suffix in reversed(cleaned.suffixes):
+            files.unlink(cleaned.path(suffix, SWAP_SUFFIX), missing_ok=True)
+    except DiskError:
+        return False
+    return True
 
 
 def _note(log: Log, cleaned: CleanedSegment) -> None:

@@ -1,20 +1,17 @@
-"""Records of Kafka's internal topics: how a described message becomes what Kafka's JSON shows.
+"""Messages inside records: how Kafka lays out what it tells itself in its internal topics.
 
 A message is a struct of fields in a fixed order. A *flexible* version has compact lengths
 (unsigned varint of length + 1) and ends every struct with tagged fields: a count, then tag, size
-and bytes of each; a tagged field at its default is neither written nor shown. A struct that may be
-null says so first: in a byte, or in an unsigned varint where it is tagged.
+and bytes of each; a tagged field at its default is neither written nor returned. A struct that may
+be null says so first: in a byte, or in an unsigned varint where it is tagged.
 
-Which messages there are is data: the ``dump_*_schemas`` modules beside this one hold the field
-lists, which are facts of the release named in the interop pom.
+Which messages there are is data: field lists, which are facts of the release named in the interop
+pom, stand where they are used. Ids become base64url text and bytes base64, as in Kafka's JSON.
 """
 
 import base64
-import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from struct import Struct
 from typing import Any
 
@@ -245,41 +242,3 @@ class _Reader:
             )
         start, self._at = self._at, self._at + size
         return self._data[start : self._at]
-
-
-# --- the text of it --------------------------------------------------------------------------
-
-_ESCAPED = re.compile('[\x00-\x1f"\\\\]')
-_SHORT_ESCAPES = {"\b": "b", "\t": "t", "\n": "n", "\f": "f", "\r": "r", '"': '"', "\\": "\\"}
-
-
-def to_json(value: Any) -> str:
-    """JSON as Kafka prints it: no blanks, only what must be escaped, Java's numbers."""
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{to_json(k)}:{to_json(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(to_json, value)) + "]"
-    if isinstance(value, str):
-        return '"' + _ESCAPED.sub(_escape, value) + '"'
-    if isinstance(value, float):
-        return java_double(value) if math.isfinite(value) else f'"{java_double(value)}"'
-    if value is None:
-        return "null"
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _escape(found: re.Match[str]) -> str:
-    short = _SHORT_ESCAPES.get(found[0])
-    return f"\\u{ord(found[0]):04X}" if short is None else f"\\{short}"
-
-
-def java_double(value: float) -> str:
-    """``Double.toString``: the shortest digits, with an exponent below 0.001 and from 10^7 on."""
-    if not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "-Infinity" if value < 0 else "Infinity"
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return repr(value)
-    number = Decimal(repr(value))
-    digits = "".join(map(str, number.as_tuple().digits)).rstrip("0")
-    sign = "-" if value < 0 else ""
-    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{number.adjusted()}"

@@ -3,7 +3,7 @@
 By type (or control type): the name that Kafka prints, and the fields.
 """
 
-from stratalog.cli.dump_schemas import Array, Field, Message, flexible
+from stratalog.records.messages import Array, Field, Message, flexible
 
 _UUIDS = Array("uuid")
 _INTS = Array("int32")

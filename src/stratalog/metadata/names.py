@@ -1,0 +1,59 @@
+"""What a topic may be called, and which topics are Kafka's own.
+
+Metrics spell ``.`` as ``_``, so two names that differ only there may not both exist.
+"""
+
+import re
+import uuid
+
+from stratalog.errors import InvalidRequestError, InvalidTopicError
+
+TOPIC_NAME_LENGTH_MAX = 249
+
+CLUSTER_METADATA_TOPIC = "__cluster_metadata"
+INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
+
+_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+# Kafka means "none" and "the metadata log" by these.
+_RESERVED_IDS = (0, 1)
+
+
+def validate_topic_name(name: str) -> str:
+    """Return ``name``, or raise which of Kafka's rules it breaks."""
+    if not name:
+        raise InvalidTopicError(name, "it may not be empty")
+    if name in (".", ".."):
+        raise InvalidTopicError(name, "'.' and '..' are not allowed")
+    if len(name) > TOPIC_NAME_LENGTH_MAX:
+        raise InvalidTopicError(
+            name, f"it has {len(name)} characters, and at most {TOPIC_NAME_LENGTH_MAX} are allowed"
+        )
+    if _TOPIC_NAME.fullmatch(name) is None:
+        raise InvalidTopicError(name, "only ASCII letters, digits, '.', '_' and '-' are allowed")
+    return name
+
+
+def validate_new_topic_name(name: str) -> str:
+    """As ``validate_topic_name``, for a topic that somebody wants to create."""
+    if name == CLUSTER_METADATA_TOPIC:
+        raise InvalidRequestError(f"{CLUSTER_METADATA_TOPIC} is not a topic that can be created")
+    return validate_topic_name(name)
+
+
+def metric_name(name: str) -> str | None:
+    """How metrics spell a name that could collide there; None for one that cannot."""
+    return name.replace(".", "_") if "." in name or "_" in name else None
+
+
+def is_internal(name: str) -> bool:
+    return name in INTERNAL_TOPICS
+
+
+def random_topic_id() -> uuid.UUID:
+    """A new id, as Kafka draws them: none of the reserved, and none whose text form begins with a
+    dash, which command lines would take for an option."""
+    while True:
+        topic_id = uuid.uuid4()
+        # The first character of base64url is the upper six bits of the first byte; 62 is the dash.
+        if topic_id.int not in _RESERVED_IDS and topic_id.bytes[0] >> 2 != 62:
+            return topic_id

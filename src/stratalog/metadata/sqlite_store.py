@@ -1,0 +1,366 @@
+"""SqliteMetadataStore: the embedded store, one SQLite file at the top of a log directory.
+
+Apache Kafka ignores plain files there. Only the owner of the directory opens it, and holds it
+exclusively. A change is a transaction in SQLite's write-ahead log, synced before it is answered,
+so that what was answered survives a killed process and a lost machine; half a change is never
+seen. What the file holds is read once, when it is opened; afterwards reading costs nothing.
+"""
+
+import errno
+import os
+import sqlite3
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Self
+
+from stratalog.config import BrokerConfig
+from stratalog.errors import (
+    CorruptFileError,
+    DiskError,
+    DiskFullError,
+    InvalidRequestError,
+    LogDirectoryError,
+    MetadataStoreError,
+    ProducerIdsExhaustedError,
+    StratalogError,
+    UnknownTopicIdError,
+)
+from stratalog.metadata import dynamic_configs, topics
+from stratalog.metadata.dynamic_configs import ConfigChange, effective_broker
+from stratalog.metadata.image import (
+    CLUSTER_DEFAULT,
+    NODE_ID_MAX,
+    MetadataChange,
+    MetadataImage,
+    TopicMetadata,
+    TopicState,
+    Update,
+    apply_update,
+)
+from stratalog.metadata.names import random_topic_id
+from stratalog.metadata.producer_ids import PRODUCER_ID_BLOCK_SIZE, PRODUCER_ID_MAX
+from stratalog.metadata.store import Listener
+from stratalog.metadata.tables import (
+    VERSION,
+    BadRowsError,
+    create_tables,
+    read_image,
+    write_update,
+)
+from stratalog.metadata.topics import NewTopic, PartitionChange
+
+METADATA_FILE = ".stratalog-metadata.db"
+
+
+class SqliteMetadataStore:
+    """A ``MetadataStore`` in one file. Made by ``open``; empty until ``initialize`` says whose it
+    is and what is there already, in one step, so that half an adoption is never found."""
+
+    def __init__(
+        self,
+        path: str,
+        connection: sqlite3.Connection,
+        broker: BrokerConfig,
+        nodes: tuple[int, ...] | None,
+    ) -> None:
+        self.path = path
+        self._connection: sqlite3.Connection | None = connection
+        self._static_broker = broker
+        self._nodes = nodes
+        self._listeners: list[Listener] = []
+        self._lock = threading.Lock()
+        self._failure = ""
+        self._image = read_image(connection, nodes)
+
+    @classmethod
+    def open(
+        cls, path: str, *, broker: BrokerConfig | None = None, nodes: tuple[int, ...] | None = None
+    ) -> Self:
+        """Open the file, or make it. ``nodes`` are those that replicas can be placed on; this
+        node alone if nobody says otherwise."""
+        with _translated(path):
+            # A change may be made on any thread, one at a time.
+            connection = sqlite3.connect(
+                path, timeout=0, isolation_level=None, check_same_thread=False
+            )
+            try:
+                _prepare(connection, path)
+                return cls(path, connection, broker or BrokerConfig(), nodes)
+            except BaseException:
+                connection.close()
+                raise
+
+    def __repr__(self) -> str:
+        return f"<SqliteMetadataStore {self.path}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        with self._lock:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                with _translated(self.path):
+                    connection.close()
+
+    # --- reading ------------------------------------------------------------------------------
+
+    @property
+    def is_initialized(self) -> bool:
+        return self._image is not None
+
+    @property
+    def image(self) -> MetadataImage:
+        if self._image is None:
+            raise MetadataStoreError(f"{self.path} has not been told whose metadata it holds")
+        return self._image
+
+    @property
+    def broker(self) -> BrokerConfig:
+        image = self.image
+        return effective_broker(self._static_broker, image.broker_overrides(image.node_id))
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    # --- changing -----------------------------------------------------------------------------
+
+    def initialize(self, cluster_id: str, node_id: int, update: Update | None = None) -> None:
+        """Say whose metadata this is, and with what it begins. Only once, and all or nothing."""
+        with self._lock:
+            if self._image is not None:
+                raise MetadataStoreError(f"{self.path} belongs to {self._image.cluster_id} already")
+            nodes = (node_id,) if self._nodes is None else self._nodes
+            empty = MetadataImage(cluster_id=cluster_id, node_id=node_id, nodes=nodes)
+            self._commit(empty, update or Update())
+
+    def create_topics(
+        self, wanted: Sequence[NewTopic], *, validate_only: bool = False
+    ) -> list[TopicMetadata | StratalogError]:
+        with self._lock:
+            topics.check_request_size(wanted, self.broker)
+            results: list[TopicMetadata | StratalogError] = []
+            created: dict[str, TopicMetadata] = {}
+            for each in wanted:
+                try:
+                    topic = self._plan_topic(each, beside=created)
+                except StratalogError as error:
+                    results.append(error)
+                else:
+                    created[topic.name] = topic
+                    results.append(topic)
+            if created and not validate_only:
+                self._commit(self.image, Update(topics=tuple(created.values())))
+            return results
+
+    def create_topic(self, wanted: NewTopic, *, validate_only: bool = False) -> TopicMetadata:
+        (result,) = self.create_topics([wanted], validate_only=validate_only)
+        if isinstance(result, StratalogError):
+            raise result
+        return result
+
+    def _plan_topic(self, wanted: NewTopic, beside: Mapping[str, TopicMetadata]) -> TopicMetadata:
+        image = self.image
+        topic_id = random_topic_id()
+        assert topic_id not in image.topics_by_id, "122 random bits do not repeat"
+        return topics.plan_topic(
+            image, wanted, broker=self.broker, topic_id=topic_id, beside=beside
+        )
+
+    def create_partitions(
+        self,
+        name: str,
+        new_count: int,
+        *,
+        assignments: Sequence[Sequence[int]] | None = None,
+        validate_only: bool = False,
+    ) -> TopicMetadata:
+        with self._lock:
+            topic = topics.plan_partitions(self.image, name, new_count, assignments=assignments)
+            return self._put(topic, validate_only=validate_only)
+
+    def mark_live(self, topic_id: uuid.UUID) -> TopicMetadata:
+        with self._lock:
+            return self._put(replace(self.image.topic_by_id(topic_id), state=TopicState.LIVE))
+
+    def begin_delete(self, topic_id: uuid.UUID) -> TopicMetadata:
+        with self._lock:
+            return self._put(replace(self.image.topic_by_id(topic_id), state=TopicState.DELETING))
+
+    def finish_delete(self, topic_id: uuid.UUID) -> None:
+        with self._lock:
+            if topic_id not in self.image.deleting:
+                raise UnknownTopicIdError(str(topic_id))
+            self._commit(self.image, Update(removed=frozenset((topic_id,))))
+
+    def change_partitions(self, changes: Sequence[PartitionChange]) -> None:
+        with self._lock:
+            changed = topics.change_partitions(self.image, changes)
+            if changed:
+                self._commit(self.image, Update(topics=changed))
+
+    def alter_topic_configs(
+        self, name: str, changes: Sequence[ConfigChange], *, validate_only: bool = False
+    ) -> TopicMetadata:
+        with self._lock:
+            topic = self.image.topic(name)
+            configs = dynamic_configs.alter_topic_configs(topic.configs, changes, self.broker)
+            return self._put(replace(topic, configs=configs), validate_only=validate_only)
+
+    def replace_topic_configs(
+        self, name: str, configs: Mapping[str, str | None], *, validate_only: bool = False
+    ) -> TopicMetadata:
+        with self._lock:
+            topic = self.image.topic(name)
+            texts = dynamic_configs.check_topic_configs(configs, self.broker)
+            return self._put(replace(topic, configs=texts), validate_only=validate_only)
+
+    def set_known(self, name: str, configs: Mapping[str, str | None]) -> TopicMetadata:
+        with self._lock:
+            topic = self.image.topic(name)
+            texts = dynamic_configs.check_topic_configs(configs, self.broker)
+            return self._put(replace(topic, configs=texts, is_held=False))
+
+    def alter_broker_configs(
+        self, node_id: int | None, changes: Sequence[ConfigChange], *, validate_only: bool = False
+    ) -> None:
+        with self._lock:
+            before = self.image.broker_configs.get(node_id, {})
+            configs = dynamic_configs.alter_broker_configs(before, changes, self._static_broker)
+            self._put_broker(node_id, configs, validate_only=validate_only)
+
+    def replace_broker_configs(
+        self,
+        node_id: int | None,
+        configs: Mapping[str, str | None],
+        *,
+        validate_only: bool = False,
+    ) -> None:
+        with self._lock:
+            texts = dynamic_configs.check_broker_configs(configs, self._static_broker)
+            self._put_broker(node_id, texts, validate_only=validate_only)
+
+    def allocate_producer_ids(self) -> range:
+        with self._lock:
+            first = self.image.next_producer_id
+            if first > PRODUCER_ID_MAX - PRODUCER_ID_BLOCK_SIZE:
+                raise ProducerIdsExhaustedError(f"no block of producer ids is left after {first}")
+            end = first + PRODUCER_ID_BLOCK_SIZE
+            self._commit(self.image, Update(next_producer_id=end))
+            return range(first, end)
+
+    # --- how ----------------------------------------------------------------------------------
+
+    def _put(self, topic: TopicMetadata, *, validate_only: bool = False) -> TopicMetadata:
+        if not validate_only:
+            self._commit(self.image, Update(topics=(topic,)))
+        return topic
+
+    def _put_broker(
+        self, node_id: int | None, configs: dict[str, str], *, validate_only: bool
+    ) -> None:
+        if node_id is not CLUSTER_DEFAULT and not 0 <= node_id <= NODE_ID_MAX:
+            raise InvalidRequestError(f"{node_id} is not the id of a node")
+        update = Update(broker_configs={node_id: configs})
+        after = apply_update(self.image, update)
+        # What a node is told and what all are told must agree on every node.
+        for node in after.nodes:
+            effective_broker(self._static_broker, after.broker_overrides(node))
+        if not validate_only:
+            self._commit(self.image, update)
+
+    def _commit(self, before: MetadataImage, update: Update) -> None:
+        connection = self._usable()
+        after = apply_update(before, update)
+        try:
+            with _translated(self.path):
+                connection.execute("BEGIN IMMEDIATE")
+                write_update(connection, before, after, update)
+                connection.execute("COMMIT")
+        except BaseException as error:
+            self._abandon(connection, error)
+            raise
+        self._image = after
+        change = MetadataChange(before, after, update)
+        for listener in tuple(self._listeners):
+            listener(change)
+
+    def _usable(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise MetadataStoreError(f"{self.path} is closed")
+        if self._failure:
+            raise MetadataStoreError(f"{self.path} must be opened anew: {self._failure}")
+        return self._connection
+
+    def _abandon(self, connection: sqlite3.Connection, error: BaseException) -> None:
+        """A full disk is a state: the change is undone and the next may work. After any other
+        failure nobody knows what the file holds, until it is opened and read again."""
+        if not isinstance(error, DiskFullError):
+            self._failure = str(error) or type(error).__name__
+        try:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        except sqlite3.Error as failed:
+            self._failure = str(failed)
+
+
+def _prepare(connection: sqlite3.Connection, path: str) -> None:
+    # Before the first access: with the lock held for good, no shared memory file is needed.
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("BEGIN EXCLUSIVE")
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version == 0:
+        create_tables(connection)
+    connection.execute("COMMIT")
+    if version == 0:
+        _sync_directory(path)
+    elif version != VERSION:
+        raise CorruptFileError(path, f"has layout {version}, and {VERSION} is what is known here")
+    elif (found := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+        raise CorruptFileError(path, found)
+
+
+def _sync_directory(path: str) -> None:
+    descriptor = os.open(Path(path).absolute().parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _translated(path: str) -> Iterator[None]:
+    """SQLite's errors as ours."""
+    try:
+        yield
+    except (BadRowsError, UnicodeDecodeError) as error:
+        raise CorruptFileError(path, str(error)) from error
+    except OSError as error:
+        raise DiskError("sync", path, error.errno or 0, error.strerror or str(error)) from error
+    except sqlite3.Error as error:
+        raise _own_error(path, error) from error
+
+
+def _own_error(path: str, error: sqlite3.Error) -> StratalogError:
+    # The lower byte is the kind; what is above says more about it.
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    if code == sqlite3.SQLITE_FULL:
+        return DiskFullError("write", path, errno.ENOSPC, "no space is left")
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return LogDirectoryError(f"{path} is opened by another process")
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return CorruptFileError(path, str(error))
+    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+        return DiskError("write", path, errno.EIO, str(error))
+    return CorruptFileError(path, str(error))

@@ -1,0 +1,1 @@
+"""Generated: one module an API, imported when first needed; see index.py."""

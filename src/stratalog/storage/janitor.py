@@ -1,0 +1,71 @@
+"""Removes files on a thread of its own: unlinking a large file can take longer than an append may.
+
+What is removed has a name that nobody looks at any more, so nobody waits for it. A stop leaves the
+rest to the next start, which sweeps such names away.
+"""
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from stratalog.errors import DiskError
+from stratalog.storage.files import FileSystem, remove_tree
+
+Failed = Callable[[DiskError], None]
+
+
+class Janitor:
+    """``failed`` is called by ``report``, on the owner's thread."""
+
+    def __init__(self, files: FileSystem, *, is_threaded: bool) -> None:
+        self._files = files
+        self._is_threaded = is_threaded
+        self._waiting: queue.SimpleQueue[tuple[Callable[[], None], Failed] | None] = (
+            queue.SimpleQueue()
+        )
+        self._failures: deque[tuple[DiskError, Failed]] = deque()
+        self._thread: threading.Thread | None = None
+        self._is_stopping = False
+
+    def unlink(self, paths: Sequence[str], failed: Failed) -> None:
+        for path in paths:
+            self._do(partial(self._files.unlink, path, missing_ok=True), failed)
+
+    def remove_tree(self, path: str, failed: Failed) -> None:
+        self._do(partial(remove_tree, self._files, path), failed)
+
+    def report(self) -> None:
+        """On the owner's thread: tell of what went wrong."""
+        while self._failures:
+            error, failed = self._failures.popleft()
+            failed(error)
+
+    def stop(self) -> None:
+        self._is_stopping = True
+        if self._thread is not None:
+            self._waiting.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def _do(self, action: Callable[[], None], failed: Failed) -> None:
+        if not self._is_threaded:
+            self._attempt(action, failed)
+            self.report()
+            return
+        self._waiting.put((action, failed))
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="kafka-delete-logs", daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        while (found := self._waiting.get()) is not None:
+            if not self._is_stopping:
+                self._attempt(*found)
+
+    def _attempt(self, action: Callable[[], None], failed: Failed) -> None:
+        try:
+            action()
+        except DiskError as error:
+            self._failures.append((error, failed))

@@ -1,0 +1,1 @@
+"""Writes the wire protocol's codecs from Kafka's message schemas."""
