@@ -388,3 +388,24 @@ def test_naming_a_leader_begins_a_new_epoch_of_that_partition_alone(tmp_path: Pa
         zero, one = store.image.topic("orders").partitions
         assert (zero.leader, zero.leader_epoch, zero.partition_epoch) == (2, 1, 2)
         assert (one.leader, one.leader_epoch, one.partition_epoch) == (2, 0, 0)
+
+
+def test_listeners_hear_of_each_change_once_in_order_until_they_leave(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store:
+        heard: list[int] = []
+        leave = store.subscribe(lambda change: heard.append(change.after.epoch))
+        first = store.image.epoch
+        store.allocate_producer_ids()
+        store.create_topic(NewTopic(name="orders"))
+        leave()
+        store.allocate_producer_ids()
+        assert heard == [first + 1, first + 2]
+
+
+def test_a_listener_that_makes_changes_is_told_off(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store:
+        leave = store.subscribe(lambda _change: store.replace_broker_configs(None, {}))
+        with pytest.raises(AssertionError, match="listener"):
+            store.allocate_producer_ids()
+        leave()
+        store.allocate_producer_ids()

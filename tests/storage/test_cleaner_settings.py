@@ -223,3 +223,17 @@ def test_status_tells_of_what_is_under_way_and_what_was_done() -> None:
         stats = cleaner_of(logs).status().last_runs[ORDERS]
         assert stats.messages_kept < stats.messages_read == log.segments.active.base_offset
         assert log.own.cleaner_notes()["last_run"]["messages_kept"] == stats.messages_kept
+
+
+def test_a_manager_takes_changed_settings_of_cleaner_and_retention_at_once() -> None:
+    with cleaning() as logs:
+        logs.run_due()
+        periods = {task.name: task.period_ms for task in logs.schedule.tasks}
+        assert periods["kafka-log-cleaner"] == logs.config.log_cleaner_backoff_ms
+        logs.reconfigure(changed(logs, log_cleaner_backoff_ms=7, log_retention_check_interval_ms=9))
+        periods |= {"kafka-log-cleaner": 7, "kafka-log-retention": 9}
+        assert {task.name: task.period_ms for task in logs.schedule.tasks} == periods
+        assert cleaner_of(logs).uncleanable.backoff_ms == 7
+        with pytest.raises(ConfigError, match="threads"):
+            logs.reconfigure(changed(logs, log_cleaner_threads=100))
+        assert logs.config.log_cleaner_backoff_ms == 7

@@ -60,6 +60,20 @@ def test_a_corrupt_batch_is_told_with_its_place_and_stops_no_other_log() -> None
         )
 
 
+def test_a_last_batch_whose_offsets_pass_the_next_segment_is_no_end_to_clean_up_to() -> None:
+    with cleaning() as logs:
+        log = written(logs)
+        closed = list(log.segments)[-2]
+        last = closed.last_header()
+        assert last is not None
+        # The base offset lies outside the CRC, and no batch follows in this file.
+        closed.file().write_at(last.position, [(last.base_offset + 1_000).to_bytes(8, "big")])
+        run_round(logs)
+        assert "pass the next segment's base offset" in marked(logs).reason
+        assert leftovers(logs) == []
+        assert logs.directories[0].cleaner_offset(ORDERS) in (None, 0)
+
+
 def test_it_is_tried_again_after_a_wait_that_doubles_up_to_an_hour() -> None:
     with cleaning(log_cleaner_backoff_ms=15_000) as logs:
         garble(logs, written(logs))

@@ -54,3 +54,16 @@ def test_a_task_that_fails_is_due_again_a_period_later() -> None:
     with pytest.raises(OSError):
         schedule.run_due(10)
     assert schedule.next_due_ms() == 15
+
+
+def test_a_changed_period_counts_from_now_on() -> None:
+    ran: list[int] = []
+    schedule = Schedule()
+    schedule.add("clean", ran.append, first_ms=0, period_ms=1000)
+    schedule.run_due(0)
+    schedule.change_period("clean", 50, 10)
+    assert schedule.next_due_ms() == 60
+    schedule.run_due(60)
+    assert (ran, schedule.next_due_ms()) == ([0, 60], 110)
+    schedule.change_period("clean", 5000, 70)
+    assert schedule.next_due_ms() == 110

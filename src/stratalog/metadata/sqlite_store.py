@@ -72,7 +72,9 @@ class SqliteMetadataStore:
         self._static_broker = broker
         self._nodes = nodes
         self._listeners: list[Listener] = []
-        self._lock = threading.Lock()
+        # Taken twice only by a listener that makes a change: it is told off, not left to hang.
+        self._lock = threading.RLock()
+        self._is_telling = False
         self._failure = ""
         self._image = read_image(connection, nodes)
 
@@ -289,11 +291,20 @@ class SqliteMetadataStore:
             self._abandon(connection, error)
             raise
         self._image = after
-        change = MetadataChange(before, after, update)
-        for listener in tuple(self._listeners):
-            listener(change)
+        self._tell(MetadataChange(before, after, update))
+
+    def _tell(self, change: MetadataChange) -> None:
+        self._is_telling = True
+        try:
+            for listener in tuple(self._listeners):
+                listener(change)
+        finally:
+            self._is_telling = False
 
     def _usable(self) -> sqlite3.Connection:
+        assert not self._is_telling, (
+            "a listener makes no changes: later ones would hear of them first"
+        )
         if self._connection is None:
             raise MetadataStoreError(f"{self.path} is closed")
         if self._failure:

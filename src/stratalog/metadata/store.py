@@ -19,7 +19,7 @@ class MetadataStore(Protocol):
     Reading is looking at ``image``, from any thread. Changing is durable before the call returns;
     what is refused raises an error of its own type and changes nothing. Changes are made by one
     thread at a time, and listeners hear of each in that thread, in order, after it is durable;
-    they do not raise.
+    they neither raise nor make changes.
     """
 
     @property

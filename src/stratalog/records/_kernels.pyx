@@ -16,8 +16,8 @@ no length, count or offset in them is believed before it was compared with the b
     _validate.pxi  what a leader checks in produced batches
     _columns.pxi   records to columns
     _lookup.pxi    find one record of a batch by its timestamp
-    _clean.pxi     compaction: the offset map (_hash, _offset_map), the filter of records (_walk,
-                   _transactions)
+    _clean.pxi     compaction: the offset map (_hash, _offset_map, _map_builder), the filter of
+                   records (_walk, _transactions)
     _survey.pxi    count what a compaction would meet
 """
 

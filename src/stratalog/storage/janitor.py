@@ -42,12 +42,17 @@ class Janitor:
             error, failed = self._failures.popleft()
             failed(error)
 
-    def stop(self) -> None:
-        self._is_stopping = True
+    def finish(self) -> None:
+        """Wait until everything asked for so far has been seen to."""
         if self._thread is not None:
             self._waiting.put(None)
             self._thread.join()
             self._thread = None
+
+    def stop(self) -> None:
+        """Drop what waits, and let nothing more be removed."""
+        self._is_stopping = True
+        self.finish()
 
     def _do(self, action: Callable[[], None], failed: Failed) -> None:
         if not self._is_threaded:

@@ -43,8 +43,7 @@ from stratalog.storage.log import Log
 from stratalog.storage.retention import RetentionPlan, delete_old_segments
 from stratalog.storage.schedule import Schedule
 from stratalog.storage.segment import Segment
-
-_SPACE_CHECK_MS = 1_000
+from stratalog.storage.tasks import change_periods, schedule_tasks
 
 
 class LogManager:
@@ -121,7 +120,7 @@ class LogManager:
                 self.check_retention,
                 is_threaded=self._is_cleaner_threaded,
             )
-        self._schedule_tasks()
+        schedule_tasks(self)
 
     def _for_each_online(self, step: Callable[[LogDirectory], None]) -> None:
         """A directory that is somebody else's stops the start; one that is broken goes offline."""
@@ -279,6 +278,14 @@ class LogManager:
                     if not config.compact:
                         self.cleaner.forget(log.topic_partition)
 
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Take changed broker settings of the cleaner and of retention's checks; they count from
+        now on. What a topic inherits comes with ``configure``."""
+        if self.cleaner is not None:
+            self.cleaner.reconfigure(config)
+        self.config = config
+        change_periods(self, config)
+
     def truncate_to(self, topic_partition: TopicPartition, offset: int) -> bool:
         """Cut a log; whether anything was cut. A cleaning that is under way is stopped."""
         log = self.get(topic_partition)
@@ -311,59 +318,6 @@ class LogManager:
             directory.note_cleaner_offset(key, log.segments.active.base_offset)
 
     # --- periodic work ------------------------------------------------------------------------
-
-    def _schedule_tasks(self) -> None:
-        config = self.config
-        now_ms = self.clock.now_ms()
-        later_ms = now_ms + config.log_initial_task_delay_ms
-        for name, run, first_ms, period_ms in (
-            (
-                "kafka-log-retention",
-                self.delete_old_segments,
-                later_ms,
-                config.log_retention_check_interval_ms,
-            ),
-            (
-                "kafka-log-flusher",
-                self.flush_due,
-                later_ms,
-                config.log_flush_scheduler_interval_ms,
-            ),
-            (
-                "kafka-recovery-point-checkpoint",
-                self.checkpoint_recovery_points,
-                later_ms,
-                config.log_flush_offset_checkpoint_interval_ms,
-            ),
-            (
-                "kafka-log-start-offset-checkpoint",
-                self.checkpoint_log_start_offsets,
-                later_ms,
-                config.log_flush_start_offset_checkpoint_interval_ms,
-            ),
-            (
-                "highwatermark-checkpoint",
-                self.checkpoint_high_watermarks,
-                now_ms,
-                config.replica_high_watermark_checkpoint_interval_ms,
-            ),
-            ("kafka-delete-logs", self.delete_due, later_ms, _SPACE_CHECK_MS),
-            (
-                "producer-expiration",
-                self.expire_producers,
-                now_ms + config.producer_id_expiration_check_interval_ms,
-                config.producer_id_expiration_check_interval_ms,
-            ),
-            ("free-space-check", self.check_space, now_ms, _SPACE_CHECK_MS),
-        ):
-            self.schedule.add(name, run, first_ms=first_ms, period_ms=max(period_ms, 1))
-        if self.cleaner is not None:
-            self.schedule.add(
-                "kafka-log-cleaner",
-                self.cleaner.run,
-                first_ms=now_ms,
-                period_ms=max(config.log_cleaner_backoff_ms, 1),
-            )
 
     def run_due(self) -> list[str]:
         """Run the periodic tasks that are due by the clock."""

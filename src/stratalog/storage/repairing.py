@@ -138,7 +138,9 @@ class Repair:
             self._files.sync_directory(self.replica.directory)
         if not plan.decisions:
             # All is decided: the next start need not look for what was found before.
-            OwnFiles(self._files, self.replica.directory).forget_damage()
+            own = OwnFiles(self._files, self.replica.directory)
+            own.forget_damage()
+            own.forget_uncleanable()
         if plan.changed_from is None:
             return
         if plan.decisions:

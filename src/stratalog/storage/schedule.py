@@ -21,6 +21,13 @@ class Schedule:
     def add(self, name: str, run: Callable[[int], None], *, first_ms: int, period_ms: int) -> None:
         self.tasks.append(PeriodicTask(name, period_ms, first_ms, run))
 
+    def change_period(self, name: str, period_ms: int, now_ms: int) -> None:
+        """The new period counts from now on."""
+        for task in self.tasks:
+            if task.name == name:
+                task.period_ms = period_ms
+                task.due_ms = min(task.due_ms, now_ms + period_ms)
+
     def next_due_ms(self) -> int | None:
         return min((task.due_ms for task in self.tasks), default=None)
 

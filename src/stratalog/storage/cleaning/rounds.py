@@ -205,6 +205,15 @@ class CleaningRound:
                 self.stats.map_bytes_read += read
             if builder.is_full:
                 break
+            if offsets.latest_offset >= source.end_offset:
+                # A base offset lies outside the CRC; where it is wrong in the last batch, no batch
+                # behind it tells, but the next segment does.
+                raise CorruptSegmentError(
+                    source.path,
+                    builder.position,
+                    offsets.latest_offset,
+                    f"its batches pass the next segment's base offset {source.end_offset}",
+                )
             # Offsets that compaction took away at the segment's end have been seen too.
             offsets.raise_latest_offset(source.end_offset - 1)
         self.stats.map_messages_read = builder.messages_read
