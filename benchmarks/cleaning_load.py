@@ -25,6 +25,7 @@ from typing import Any
 from benchmarks.result import Result
 from stratalog.config import BrokerConfig, TopicConfig
 from stratalog.records import Record, build_batch
+from stratalog.storage.cleaning.rounds import CleanerStats
 from stratalog.storage.flushing import FlushTask
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
@@ -56,6 +57,11 @@ class Phase:
     rounds: int = 0
     seconds_cleaned: float = 0.0
     reads: int = 0
+
+    def count(self, stats: CleanerStats | None) -> None:
+        if stats is not None:
+            self.rounds += 1
+            self.seconds_cleaned += stats.seconds
 
     def percentile(self, part: float) -> float:
         ordered = sorted(self.latencies_ms)
@@ -209,7 +215,7 @@ def write(manager: LogManager, logs: list[Log], batches: list[bytes], phase: Pha
     cleaner = manager.cleaner
     interval_s = len(batches[0]) / BYTES_A_SECOND
     started = time.perf_counter()
-    seen: set[int] = set()
+    last_run: CleanerStats | None = None
     for number in range(int(SECONDS / interval_s)):
         due = started + number * interval_s
         while time.perf_counter() < due:
@@ -224,11 +230,9 @@ def write(manager: LogManager, logs: list[Log], batches: list[bytes], phase: Pha
         log = logs[number % 2]
         log.append_as_leader(batches[number % len(batches)])
         phase.latencies_ms.append((time.perf_counter() - due) * 1000)
-        if cleaner is not None and (stats := cleaner.last_runs.get(COMPACTED)) is not None:
-            if id(stats) not in seen:
-                phase.rounds += 1
-                phase.seconds_cleaned += stats.seconds
-            seen.add(id(stats))
+        if cleaner is not None and (stats := cleaner.last_runs.get(COMPACTED)) is not last_run:
+            last_run = stats
+            phase.count(stats)
     reader.stop()
     flusher.stop()
     if cleaner is not None:
