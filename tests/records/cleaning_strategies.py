@@ -118,8 +118,8 @@ def feed_in_pieces(
         turn += 1
         piece = bytearray(log[position : position + size])
         read = walk.feed(piece, position)
-        piece[:] = b"\xff" * len(piece)
         took()
+        piece[:] = b"\xff" * len(piece)
         position += read
         size = 0 if read else size
     return position

@@ -14,7 +14,7 @@ from stratalog.records import (
     build_batch,
     read_headers,
 )
-from stratalog.records._kernels import CleanedTransactions, MapBuilder, OffsetMap
+from stratalog.records._kernels import CleanedTransactions, MapBuilder, OffsetMap, RecordFilter
 from stratalog.records.columns import decode_records
 
 CUTS = st.none() | st.lists(st.integers(1, 400), min_size=1, max_size=6)
@@ -224,3 +224,33 @@ def test_of_a_transaction_that_the_builder_did_not_read_the_keys_are_looked_up()
     offsets.track(0, 100)
     feed_whole(MapBuilder(offsets, aborted, 0), log)
     assert [row.offset for row in decode_records(output_of(make_filter(offsets), log))] == [1, 2]
+
+
+def test_where_nothing_changes_the_kept_bytes_are_those_that_were_fed() -> None:
+    batches = b"".join(
+        bytes(build_batch([Record(b"k%d" % key, b"v", timestamp_ms=1)], base_offset=key))
+        for key in range(20)
+    )
+    offsets = OffsetMap(1 << 16)
+    offsets.track(0, 20)
+    MapBuilder(offsets, CleanedTransactions(), 0).feed(batches, 0)
+    records = RecordFilter(
+        offsets,
+        CleanedTransactions(),
+        now_ms=0,
+        delete_retention_ms=0,
+        upper_bound_offset=100,
+    )
+    fed = bytearray(batches + batches[:30])
+    assert records.feed(fed, 0) == len(batches)
+    with memoryview(records) as kept:
+        assert kept == batches
+        fed[0] = 0xFF
+        assert kept[0] == 0xFF, "not a copy"
+        with pytest.raises(BufferError):
+            records.feed(fed, 0)
+    assert (records.batches_kept, records.messages_kept) == (20, 20)
+    with pytest.raises(BufferError):  # held until the next call
+        fed.clear()
+    records.feed(b"", 0)
+    fed.clear()

@@ -65,6 +65,11 @@ cdef class RecordFilter(BatchWalk):
     cdef Scratch records
     cdef Py_ssize_t decided
     cdef int exports
+    cdef int64_t batches_fed        # by the last call
+    cdef bint is_all_untouched
+    cdef bint is_verbatim           # all of them stay: what was fed is what is kept
+    cdef Py_buffer fed
+    cdef Py_ssize_t fed_bytes
 
     def __cinit__(self, OffsetMap offset_map not None, CleanedTransactions transactions not None, *,
                   int64_t now_ms, int64_t delete_retention_ms, int64_t upper_bound_offset):
@@ -80,23 +85,44 @@ cdef class RecordFilter(BatchWalk):
         scratch_free(&self.body)
         scratch_free(&self.batches)
         scratch_free(&self.records)
+        if self.is_verbatim:
+            PyBuffer_Release(&self.fed)
 
     def __getbuffer__(self, Py_buffer *view, int flags):
         if self.is_walking:
             raise BufferError("another thread is feeding this filter")
-        PyBuffer_FillInfo(view, self, self.output.data, self.output.used, 1, flags)
+        if self.is_verbatim:
+            PyBuffer_FillInfo(view, self, self.fed.buf, self.fed_bytes, 1, flags)
+        else:
+            PyBuffer_FillInfo(view, self, self.output.data, self.output.used, 1, flags)
         self.exports += 1
 
     def __releasebuffer__(self, Py_buffer *view):
         self.exports -= 1
 
     def feed(self, buffer, int64_t position):
+        if self.is_walking:
+            raise RuntimeError("another thread is feeding this object")
         if self.exports:
             raise BufferError("what was kept of the last batches is still in use")
         # After an error there are batches left of a buffer that is gone.
         self.batches.used = self.records.used = self.decided = 0
         self.output.used = 0
-        return self.walk(buffer, position)
+        self.batches_fed = 0
+        self.let_go()
+        consumed = self.walk(buffer, position)
+        if self.is_all_untouched:
+            PyObject_GetBuffer(buffer, &self.fed, PyBUF_SIMPLE)
+            self.fed_bytes = consumed
+            self.is_verbatim = True
+        return consumed
+
+    cdef int let_go(self) except -1:
+        self.is_all_untouched = False
+        if self.is_verbatim:
+            self.is_verbatim = False
+            PyBuffer_Release(&self.fed)
+        return 0
 
     cdef FilteredBatch *batch_at(self, Py_ssize_t i) noexcept nogil:
         return &(<FilteredBatch *> self.batches.data)[i]
@@ -136,6 +162,7 @@ cdef class RecordFilter(BatchWalk):
                               or h.last_offset + 1 == self.upper_bound_offset)
         batch.is_untouched = self.is_untouched(h)
         self.batches_read += 1
+        self.batches_fed += 1
         if batch.is_untouched:
             self.messages_read += h.record_count
         if batch.discard:
@@ -194,6 +221,18 @@ cdef class RecordFilter(BatchWalk):
         return 0
 
     cdef int end_run(self) except -1 nogil:
+        cdef Py_ssize_t i
+        cdef Py_ssize_t count = self.pending_batches()
+        if count == self.batches_fed:
+            for i in range(count):
+                if not self.batch_at(i).is_untouched:
+                    return self.write_pending()
+            # Nothing is to be changed in all that was fed: it need not even be copied.
+            for i in range(count):
+                self.keep_untouched(&self.batch_at(i).h)
+            self.batches.used = 0
+            self.is_all_untouched = count > 0
+            return 0
         return self.write_pending()
 
     # --- deciding --------------------------------------------------------------------------------
@@ -256,9 +295,7 @@ cdef class RecordFilter(BatchWalk):
         cdef int64_t horizon_ms = -1
         if batch.is_untouched:
             self.write_original(batch)
-            self.messages_kept += h.record_count
-            self.batches_kept += 1
-            self.largest_batch_bytes = max(self.largest_batch_bytes, h.size_bytes)
+            self.keep_untouched(h)
             return 0
         for i in range(batch.first_record, batch.first_record + batch.record_count):
             if self.record_at(i).is_kept:
@@ -287,6 +324,11 @@ cdef class RecordFilter(BatchWalk):
         self.batches_kept += 1
         self.largest_batch_bytes = max(self.largest_batch_bytes, self.output.used - before)
         return 0
+
+    cdef void keep_untouched(self, const Header *h) noexcept nogil:
+        self.messages_kept += h.record_count
+        self.batches_kept += 1
+        self.largest_batch_bytes = max(self.largest_batch_bytes, h.size_bytes)
 
     cdef int write_original(self, const FilteredBatch *batch) except -1 nogil:
         cdef uint8_t *room = scratch_room(&self.output, <Py_ssize_t> batch.h.size_bytes)

@@ -469,7 +469,9 @@ class MapBuilder(_BatchWalk):
 class RecordFilter(_BatchWalk):
     """Keeps of each batch what compaction keeps, in the bytes that Kafka would write.
 
-    What was kept of the batches last fed is ``memoryview(filter)``; let go of it before the next.
+    What was kept of the batches last fed is ``memoryview(filter)``; let go of it before the next
+    call, and leave the buffer that was fed as it is until then: if nothing was to be changed, it
+    is the very same bytes.
     """
 
     retain_legacy_deletes: bool
