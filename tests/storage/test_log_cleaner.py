@@ -31,8 +31,7 @@ from small_logs import START_MS
 
 from stratalog.errors import CleaningAbortedError, DiskError
 from stratalog.records import OffsetMap
-from stratalog.storage.cleaning.cleaner import plan_log
-from stratalog.storage.cleaning.rounds import CleaningRound, Work, plan_round
+from stratalog.storage.cleaning.rounds import CleaningRound, Work, plan_log, plan_round
 from stratalog.storage.cleaning.states import Phase
 from stratalog.storage.log import Log
 from stratalog.storage.manager import LogManager

@@ -29,12 +29,13 @@ from stratalog.errors import (
 from stratalog.records import OffsetMap
 from stratalog.storage.cleaning.cleaned import CleanedSegment
 from stratalog.storage.cleaning.inbox import OwnerInbox
-from stratalog.storage.cleaning.planning import CleaningPlan, choose_filthiest, plan_cleaning
+from stratalog.storage.cleaning.planning import CleaningPlan, choose_filthiest
 from stratalog.storage.cleaning.rounds import (
     CleanerStats,
     CleaningRound,
     Source,
     Work,
+    plan_log,
     plan_round,
 )
 from stratalog.storage.cleaning.states import (
@@ -447,19 +448,6 @@ class LogCleaner:
             thread.join()
         self._running.clear()
         self._maps.clear()
-
-
-def plan_log(log: Log, checkpoint: int | None, now_ms: int) -> CleaningPlan:
-    """What cleaning ``log`` would come to now, and why."""
-    return plan_cleaning(
-        list(log.segments),
-        config=log.config,
-        checkpoint=checkpoint,
-        log_start_offset=log.log_start_offset,
-        last_stable_offset=log.last_stable_offset,
-        log_end_offset=log.log_end_offset,
-        now_ms=now_ms,
-    )
 
 
 def _cleanable_bytes(directory: LogDirectory, log: Log, now_ms: int) -> int:

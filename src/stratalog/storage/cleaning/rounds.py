@@ -124,6 +124,19 @@ class Work:
     progress: Callable[[int], None] = _NO_SPEND
 
 
+def plan_log(log: Log, checkpoint: int | None, now_ms: int) -> CleaningPlan:
+    """What cleaning ``log`` would come to now, and why."""
+    return plan_cleaning(
+        list(log.segments),
+        config=log.config,
+        checkpoint=checkpoint,
+        log_start_offset=log.log_start_offset,
+        last_stable_offset=log.last_stable_offset,
+        log_end_offset=log.log_end_offset,
+        now_ms=now_ms,
+    )
+
+
 def plan_round(log: Log, plan: CleaningPlan, *, now_ms: int) -> RoundPlan:
     if log.is_damaged:
         raise LogDamagedError(
@@ -384,15 +397,7 @@ def clean_now(
     buffer_bytes: int = 256 * 1024,
 ) -> RoundResult:
     """Clean a log on this thread, whether or not it is dirty enough; for tools and tests."""
-    plan = plan_cleaning(
-        list(log.segments),
-        config=log.config,
-        checkpoint=first_dirty_offset,
-        log_start_offset=log.log_start_offset,
-        last_stable_offset=log.last_stable_offset,
-        log_end_offset=log.log_end_offset,
-        now_ms=now_ms,
-    )
+    plan = plan_log(log, first_dirty_offset, now_ms)
     work = Work(offset_map or OffsetMap(map_bytes), buffer_bytes)
     round_ = CleaningRound(plan_round(log, plan, now_ms=now_ms), work)
     end_offset = round_.build_map()
