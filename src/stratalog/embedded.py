@@ -92,7 +92,7 @@ class LogsDirectory:
             broker,
             topic_config=self._topics.get,
             show_progress=show_progress,
-            is_cleaner_threaded=False,
+            is_threaded=False,
         )
         self._manager.start()
         try:

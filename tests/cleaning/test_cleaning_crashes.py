@@ -110,7 +110,7 @@ def managed(files: SimulatedFileSystem, clock: ManualClock, config: TopicConfig)
         files=files,
         clock=clock,
         topic_config=lambda _topic: config,
-        is_cleaner_threaded=False,
+        is_threaded=False,
     )
     manager.start()
     return manager

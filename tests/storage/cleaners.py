@@ -126,7 +126,7 @@ def cleaning(
         **settings,
     )
     # The simulated disk is for one thread, and for a worker that takes turns with it.
-    logs._is_cleaner_threaded = True
+    logs._is_threaded = True
     logs.start()
     try:
         yield logs

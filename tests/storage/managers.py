@@ -36,7 +36,7 @@ def manager(
         clock=clock or ManualClock(START_MS),
         topic_config=lambda _topic: topic,
         identity=identity,
-        is_cleaner_threaded=False,
+        is_threaded=False,
     )
 
 

@@ -166,7 +166,7 @@ def test_no_map_outlives_a_shutdown() -> None:
 
 def test_a_manager_that_was_never_shut_down_keeps_no_process_from_ending() -> None:
     logs = new_manager(WorkerFiles(), topic=COMPACT, log_cleaner_dedupe_buffer_size=4 << 20)
-    logs._is_cleaner_threaded = True
+    logs._is_threaded = True
     logs.start()
     written(logs)
     cleaner_of(logs).run(START_MS)
@@ -201,7 +201,7 @@ def test_an_owner_that_is_interrupted_in_a_swap_can_still_shut_down() -> None:
 
 def test_a_round_that_is_not_threaded_is_over_when_the_turn_is() -> None:
     logs = new_manager(WorkerFiles(), topic=COMPACT)
-    logs._is_cleaner_threaded = False
+    logs._is_threaded = False
     logs.start()
     for key in (ORDERS, PAYMENTS):
         written(logs, key)

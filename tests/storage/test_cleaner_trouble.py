@@ -218,7 +218,7 @@ def test_whatever_planning_raises_is_the_partitions_own(
 
     monkeypatch.setattr(cleaner_module, name, broken)
     logs = new_manager(WorkerFiles(), topic=COMPACT)
-    logs._is_cleaner_threaded = is_threaded
+    logs._is_threaded = is_threaded
     logs.start()
     written(logs)
     written(logs, PAYMENTS)

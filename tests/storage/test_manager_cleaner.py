@@ -318,7 +318,7 @@ def test_an_owner_that_leaves_without_a_word_does_not_keep_its_process_from_endi
 def test_a_disk_that_loses_power_in_a_round_is_no_trouble_for_the_next_start() -> None:
     files = WorkerFiles()
     logs = new_manager(files, topic=COMPACT)
-    logs._is_cleaner_threaded = True
+    logs._is_threaded = True
     logs.start()
     written(logs)
     stop = Stop(files, 12)

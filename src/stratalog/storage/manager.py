@@ -48,7 +48,8 @@ from stratalog.storage.tasks import change_periods, schedule_tasks
 
 class LogManager:
     """``topic_config`` gives what is known of a topic's configs. None means that nothing is: such
-    a log is opened and served, and neither retention nor cleaning touches it."""
+    a log is opened and served, and neither retention nor cleaning touches it. With
+    ``is_threaded=False`` logs are cleaned and files removed by ``run_due`` itself."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class LogManager:
         topic_config: Callable[[str], TopicConfig | None] | None = None,
         identity: Identity | None = None,
         show_progress: Callable[[LoadProgress], None] = lambda _progress: None,
-        is_cleaner_threaded: bool = True,
+        is_threaded: bool = True,
     ) -> None:
         self.config = config
         self.files = files or OsFileSystem()
@@ -80,8 +81,8 @@ class LogManager:
             progress=self.progress,
         )
         self._deleting: list[tuple[int, LogDirectory, str]] = []
-        self._is_cleaner_threaded = is_cleaner_threaded
-        self._janitor = Janitor(self.files, is_threaded=is_cleaner_threaded)
+        self._is_threaded = is_threaded
+        self._janitor = Janitor(self.files, is_threaded=is_threaded)
         self.cleaner: LogCleaner | None = None  # None before the start, or not enabled
 
     # --- starting -----------------------------------------------------------------------------
@@ -118,7 +119,7 @@ class LogManager:
                 self.clock,
                 self.directories,
                 self.check_retention,
-                is_threaded=self._is_cleaner_threaded,
+                is_threaded=self._is_threaded,
             )
         schedule_tasks(self)
 

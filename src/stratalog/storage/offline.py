@@ -31,7 +31,7 @@ def owned_logs(
         topic_config=topic_config,
         show_progress=show_progress,
         # Whatever is begun here is done when it returns: nobody comes back for the rest.
-        is_cleaner_threaded=False,
+        is_threaded=False,
     )
     manager.start()
     try:
