@@ -1,5 +1,5 @@
 """``python -m stratalog``: the command line, for environments that are not activated."""
 
-from stratalog.cli.app import main
+from stratalog.cli.main import main
 
 main()

@@ -1,10 +1,13 @@
-"""A log directory on a real disk, written by our own engine: what the commands are tried on."""
+"""What the commands are tried on: a log directory of our own engine, and a broker of our own."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from cli_harness import BATCHES, time_of
 
+from broker_fixture import running_broker
+from command_line import CommandLine
 from stratalog.config import TopicConfig
 from stratalog.records import Codec, Record, build_batch
 from stratalog.storage.context import LogContext
@@ -33,3 +36,11 @@ def replica(tmp_path: Path) -> Path:
         log.append_as_leader(build_batch(rows, codec=codec))
     log.close()
     return directory
+
+
+@pytest.fixture(scope="session")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine]:
+    """``stratalog`` against one broker for all tests: each takes topics and groups of its own."""
+    log_dir = tmp_path_factory.mktemp("broker")
+    with running_broker(log_dir, log_flush_on_ack="false") as broker:
+        yield CommandLine(broker.bootstrap_server)

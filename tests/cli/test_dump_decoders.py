@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from stratalog import __version__
 from stratalog.cli import dump_decoders as decoders
 from stratalog.cli.dump_batches import DumpedRecord
-from stratalog.cli.dump_group_schemas import GROUP_KEYS, GROUP_VALUES
 from stratalog.cli.dump_json import java_double, to_json
 from stratalog.cli.dump_state_schemas import REMOTE_LOG_RECORDS, SHARE_KEYS, SHARE_VALUES
+from stratalog.coordinator.record_schemas import GROUP_KEYS, GROUP_VALUES
 from stratalog.metadata.record_schemas import METADATA_RECORDS
 from stratalog.records.messages import Array, Message
 

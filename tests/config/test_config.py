@@ -216,6 +216,14 @@ def test_a_brokers_properties_read_back_the_same() -> None:
     assert BrokerConfig.from_properties(broker.to_properties(every=True)) == broker
 
 
+def test_what_a_broker_was_told_is_known_even_where_it_is_the_default() -> None:
+    told = BrokerConfig.from_properties({"num.partitions": "1", "broker.rack": "a"})
+
+    assert told.stated == {"num.partitions", "broker.rack"}
+    assert told.to_properties() == {"num.partitions": "1", "broker.rack": "a"}
+    assert told == BrokerConfig(broker_rack="a")
+
+
 def test_our_own_settings_are_these() -> None:
     own = {name: each for name, each in settings_of(BrokerConfig).items() if each.ours}
 
@@ -223,6 +231,8 @@ def test_our_own_settings_are_these() -> None:
         "log.flush.on.ack": "true",
         "log.dir.reserve.bytes": "268435456",
         "log.cleaner.hash": "siphash",
+        "admin.listener": "127.0.0.1:0",
+        "event.log.format": "text",
     }
     with pytest.raises(ConfigError, match=r"log\.dir\.reserve\.bytes=-1"):
         BrokerConfig(log_dir_reserve_bytes=-1)

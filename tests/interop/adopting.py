@@ -21,14 +21,13 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from golden import _anonymous
 from wire import METADATA, KafkaConnection, WireError, _array, _string
 
-from stratalog.metadata.adoption import FoundDirectory, FoundReplica
-from stratalog.metadata.cluster_log import ClusterMetadata, read_cluster_metadata
-from stratalog.records import read_headers
-from stratalog.storage.checkpoint import read_epochs, read_topic_id
+from stratalog.broker import finding
+from stratalog.broker.finding import survey_directory
+from stratalog.metadata.adoption import FoundDirectory
+from stratalog.metadata.cluster_log import ClusterMetadata
 from stratalog.storage.directory import LogDirectory
 from stratalog.storage.files import OsFileSystem
 from stratalog.storage.layout import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
-from stratalog.storage.snapshots import decode_snapshot
 
 ARCHIVE = Path(__file__).resolve().parent / "golden" / "metadata.tar.xz"
 ANSWERS = "answers.json"
@@ -148,46 +147,11 @@ def leader_epochs(connection: KafkaConnection) -> dict[str, list[int]]:
 
 def find_directory(log_dir: Path) -> FoundDirectory:
     """The facts about a log directory that adoption asks for."""
-    files = OsFileSystem()
-    directory = LogDirectory(files, str(log_dir))
-    identity = directory.identity()
-    replicas, producer_ids = [], [-1]
-    for path, name in directory.replicas():
-        if name.state:
-            continue
-        epochs = read_epochs(files, f"{path}/{LEADER_EPOCH_CHECKPOINT}")
-        replicas.append(
-            FoundReplica(
-                topic=name.topic_partition.topic,
-                partition=name.topic_partition.partition,
-                topic_id=read_topic_id(files, f"{path}/{PARTITION_METADATA}"),
-                leader_epoch=max((each.epoch for each in epochs), default=-1),
-            )
-        )
-        producer_ids += _producer_ids(Path(path))
-    return FoundDirectory(
-        path=str(log_dir),
-        replicas=tuple(replicas),
-        cluster_id=identity.cluster_id if identity else "",
-        node_id=identity.node_id if identity else None,
-        directory_id=identity.directory_id if identity else None,
-        producer_id_max=max(producer_ids),
-    )
-
-
-def _producer_ids(partition_dir: Path) -> list[int]:
-    found = []
-    for file in partition_dir.glob("*.snapshot"):
-        found += [state.producer_id for state in decode_snapshot(str(file), file.read_bytes())]
-    for file in partition_dir.glob("*.log"):
-        found += [header.producer_id for header in read_headers(file.read_bytes())]
-    return found
+    return survey_directory(LogDirectory(OsFileSystem(), str(log_dir)), [])
 
 
 def read_controller(log_dir: Path) -> ClusterMetadata | None:
-    directory = log_dir / METADATA_LOG
-    names = [file.name for file in directory.iterdir()]
-    return read_cluster_metadata(names, lambda name: (directory / name).read_bytes())
+    return finding.read_controller([LogDirectory(OsFileSystem(), str(log_dir))])
 
 
 def id_of(text: str) -> uuid.UUID:

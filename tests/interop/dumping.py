@@ -15,7 +15,7 @@ from apache_kafka import ToolRun
 
 ALL_KINDS = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
 INDEXES = (".index", ".timeindex")
-OUR_TOOL = "from stratalog.cli.app import main; main()"
+OUR_TOOL = "from stratalog.cli.main import main; main()"
 
 
 @dataclass(frozen=True, slots=True)

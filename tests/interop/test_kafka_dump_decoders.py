@@ -22,18 +22,18 @@ from batches import Record, make_batch
 from dumping import dump_files, our_dump
 from kafka_runs import KafkaRun
 
-from stratalog.cli.dump_group_schemas import (
-    CONSUMER_ASSIGNMENT,
-    CONSUMER_SUBSCRIPTION,
-    GROUP_KEYS,
-    GROUP_VALUES,
-)
 from stratalog.cli.dump_state_schemas import (
     REMOTE_LOG_RECORDS,
     SHARE_KEYS,
     SHARE_VALUES,
     TRANSACTION_KEYS,
     TRANSACTION_VALUES,
+)
+from stratalog.coordinator.record_schemas import (
+    CONSUMER_ASSIGNMENT,
+    CONSUMER_SUBSCRIPTION,
+    GROUP_KEYS,
+    GROUP_VALUES,
 )
 from stratalog.metadata.record_schemas import METADATA_RECORDS
 from stratalog.records.messages import Array, Field, Message

@@ -1,28 +1,36 @@
-"""The ``stratalog`` command: ``stratalog NOUN VERB``, and the one place that turns errors to exits.
+"""All commands of ``stratalog``: NOUN VERB, or a verb alone where a broker is meant.
 
 Each verb lives in a file of its own and imports what it needs when it runs, so that ``--help``
 and completion stay quick.
 """
 
-import os
-import sys
 from collections.abc import Sequence
 
 import typer
 
 from stratalog.cli.cleaner import explain as cleaner_explain
 from stratalog.cli.cleaner import run as cleaner_run
+from stratalog.cli.config import alter as config_alter
+from stratalog.cli.config import describe as config_describe
+from stratalog.cli.consume import consume
 from stratalog.cli.dump import VersionOption, dump
 from stratalog.cli.find import find
-from stratalog.cli.output import write_error
+from stratalog.cli.group import ListCommand, list_groups, reset_offsets
+from stratalog.cli.group import delete as group_delete
+from stratalog.cli.group import describe as group_describe
+from stratalog.cli.main import run_command
+from stratalog.cli.produce import ProduceCommand, produce
 from stratalog.cli.repair import repair
 from stratalog.cli.retention import explain as retention_explain
 from stratalog.cli.retention import run as retention_run
 from stratalog.cli.segments import segments
+from stratalog.cli.topic import alter as topic_alter
+from stratalog.cli.topic import create as topic_create
+from stratalog.cli.topic import delete as topic_delete
+from stratalog.cli.topic import describe as topic_describe
+from stratalog.cli.topic import list_topics
+from stratalog.cli.topic_adopt import adopt as topic_adopt
 from stratalog.cli.verify import verify
-from stratalog.errors import StratalogError
-
-FAILURE = 1
 
 app = typer.Typer(
     name="stratalog",
@@ -52,29 +60,53 @@ cleaner_app = typer.Typer(
 cleaner_app.command("explain")(cleaner_explain)
 cleaner_app.command("run")(cleaner_run)
 app.add_typer(cleaner_app)
+topic_app = typer.Typer(
+    name="topic", help="Topics of a broker: create, look at, alter, delete.", no_args_is_help=True
+)
+topic_app.command("create")(topic_create)
+topic_app.command("list")(list_topics)
+topic_app.command("describe")(topic_describe)
+topic_app.command("alter")(topic_alter)
+topic_app.command("delete")(topic_delete)
+topic_app.command("adopt")(topic_adopt)
+app.add_typer(topic_app)
+app.command("produce", cls=ProduceCommand)(produce)
+app.command("consume")(consume)
+group_app = typer.Typer(
+    name="group",
+    help="Consumer groups: what they have read, and resetting it.",
+    no_args_is_help=True,
+)
+group_app.command("list", cls=ListCommand)(list_groups)
+group_app.command("describe")(group_describe)
+group_app.command("reset-offsets")(reset_offsets)
+group_app.command("delete")(group_delete)
+app.add_typer(group_app)
+config_app = typer.Typer(name="config", help="Configs of topics and brokers.", no_args_is_help=True)
+config_app.command("describe")(config_describe)
+config_app.command("alter")(config_alter)
+app.add_typer(config_app)
 
 
 @app.callback()
 def options(version: VersionOption = False) -> None:
-    """Apache Kafka's log storage, to look at, check and repair."""
+    """Kafka's log: a broker, everyday commands for any broker, and tools for a log's files."""
+
+
+@app.command(
+    "serve",
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+)
+def serve(context: typer.Context) -> None:
+    """Run a broker that Kafka clients talk to, until it is told to stop."""
+    from stratalog.cli.serve import main
+
+    raise typer.Exit(main(context.args))
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line; returns its exit code. Never a traceback for what we foresaw."""
-    try:
-        app(args=None if arguments is None else list(arguments), standalone_mode=True)
-    except StratalogError as error:
-        sys.stdout.flush()
-        write_error(str(error))
-        return FAILURE
-    except BrokenPipeError:
-        # Whoever read our output has seen enough. Python would complain again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILURE
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else FAILURE
-    return 0
-
-
-def main() -> None:
-    sys.exit(run())
+    """Run one command line; returns its exit code."""
+    return run_command(
+        lambda: app(args=None if arguments is None else list(arguments), standalone_mode=True)
+    )

@@ -5,13 +5,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from stratalog.cli.dump_batches import DumpedRecord, DumpError
-from stratalog.cli.dump_group_schemas import (
-    CONSUMER_ASSIGNMENT,
-    CONSUMER_SUBSCRIPTION,
-    GROUP_KEYS,
-    GROUP_METADATA_TYPE,
-    GROUP_VALUES,
-)
 from stratalog.cli.dump_json import to_json
 from stratalog.cli.dump_state_schemas import (
     REMOTE_LOG_RECORDS,
@@ -24,6 +17,13 @@ from stratalog.cli.dump_state_schemas import (
     TRANSACTION_VALUES,
 )
 from stratalog.cli.java import boolean
+from stratalog.coordinator.record_schemas import (
+    CONSUMER_ASSIGNMENT,
+    CONSUMER_SUBSCRIPTION,
+    GROUP_KEYS,
+    GROUP_METADATA_TYPE,
+    GROUP_VALUES,
+)
 from stratalog.errors import CorruptBatchError
 from stratalog.metadata.record_schemas import METADATA_RECORDS, QUORUM_RECORDS
 from stratalog.records.control import ControlType, parse_control_record

@@ -1,5 +1,6 @@
-"""BrokerConfig: the storage and replication settings of one broker, by Kafka's names and rules.
+"""BrokerConfig: the settings of one broker, by Kafka's names and rules.
 
+Those of storage and replication are here; ``network``, ``groups`` and ``own`` have the others.
 Many of them are only the defaults of topic settings, under older names; ``topic_default`` answers
 for those. Of Kafka's other broker settings, those in ``elsewhere`` are accepted and do nothing; a
 name that neither knows is refused, where Kafka would start without a word.
@@ -8,12 +9,12 @@ name that neither knows is refused, where Kafka would start without a word.
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 from stratalog.config.elsewhere import REMOVED, is_elsewhere
-from stratalog.config.own import OwnSettings
+from stratalog.config.groups import GroupSettings
 from stratalog.config.settings import (
     LONG_MAX,
     Kind,
@@ -36,8 +37,13 @@ _CODEC_IDS = range(5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerConfig(OwnSettings):
-    """The settings of one broker: every value is inside its rule, and they do not contradict."""
+class BrokerConfig(GroupSettings):
+    """The settings of one broker: every value is inside its rule, and they do not contradict.
+
+    ``stated`` names what somebody has set, be it to its default. It takes no part in comparisons.
+    """
+
+    stated: frozenset[str] = field(default=frozenset(), compare=False)
 
     # Where logs live, and what runs beside them
     log_dir: tuple[str, ...] = setting(
@@ -327,6 +333,8 @@ class BrokerConfig(OwnSettings):
         self._check_times()
         self._check_cleaner()
         self._check_replication()
+        if self.node_id is not None and self.broker_id not in (-1, self.node_id):
+            raise ConfigError("broker.id", self.broker_id, f"is not node.id={self.node_id}")
         if self.offsets_topic_compression_codec not in _CODEC_IDS:
             raise ConfigError(
                 "offsets.topic.compression.codec",
@@ -391,7 +399,7 @@ class BrokerConfig(OwnSettings):
                 used[name] = text
             elif not is_elsewhere(name):
                 raise unknown_name(name, text, what="broker", known=known, removed=REMOVED)
-        return cls(**parse_settings(cls, used))
+        return cls(stated=frozenset(used), **parse_settings(cls, used))
 
     @classmethod
     def unused_names(cls, properties: Mapping[str, str]) -> tuple[str, ...]:
@@ -400,18 +408,25 @@ class BrokerConfig(OwnSettings):
         return tuple(name for name in properties if name not in known and is_elsewhere(name))
 
     def to_properties(self, *, every: bool = False) -> dict[str, str]:
-        """The settings that differ from their defaults, as text; ``every`` one on demand."""
+        """The settings that are stated or not their defaults, as text; ``every`` one on demand."""
         return {
             name: each.text(value)
             for name, each in settings_of(type(self)).items()
             if (value := getattr(self, name.replace(".", "_"))) is not None
-            and (every or value != each.default)
+            and (every or name in self.stated or value != each.default)
         }
 
     @property
     def log_directories(self) -> tuple[str, ...]:
         """The directories that hold logs: ``log.dirs``, or ``log.dir`` where that is not set."""
         return self.log_dir if self.log_dirs is None else self.log_dirs
+
+    @property
+    def stated_node_id(self) -> int | None:
+        """``node.id``, or ``broker.id`` where that is not set; None if nobody says."""
+        if self.node_id is None and self.broker_id >= 0:
+            return self.broker_id
+        return self.node_id
 
     def topic_default(self, synonyms: Sequence[str]) -> Any:
         """The value that the first of ``synonyms`` that is set gives to a topic setting."""

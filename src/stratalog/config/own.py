@@ -33,3 +33,16 @@ class OwnSettings:
         doc="How the cleaner tells keys apart: by SipHash with a random key, so that nobody can "
         "craft two keys that erase each other, or by MD5, as Kafka does.",
     )
+    admin_listener: str = setting(
+        "127.0.0.1:0",
+        ours=True,
+        doc="Where health, metrics and administration are served by HTTP, as host:port. Port 0 is "
+        "any that is free, to be found in .stratalog-owner; empty: nowhere.",
+    )
+    event_log_format: str = setting(
+        "text",
+        one_of=("text", "json"),
+        ours=True,
+        doc="How the broker writes its events to standard error: name=value, or a JSON object a "
+        "line.",
+    )

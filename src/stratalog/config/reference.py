@@ -32,7 +32,7 @@ broker settings are named, the first that is set counts; minutes and hours are c
 _BROKER = """
 ## Broker settings
 
-Kafka's other broker settings (listeners, security, quotas, groups, tiered storage and so on) are
+Kafka's other broker settings (controllers, security, quotas, threads, tiered storage and so on) are
 accepted in a `server.properties` and do nothing. Names that Kafka itself does not know are
 refused.
 """
@@ -47,6 +47,9 @@ _DIFFERENCES = """
 ## Differences from Apache Kafka
 
 - A broker setting that does not exist is refused; Kafka starts without it.
+- `listeners` defaults to the loopback interface, Kafka's to every one. One listener for clients is
+  served, of the protocol PLAINTEXT; those in `controller.listener.names` are passed over.
+- `node.id` may be left out: it is what `meta.properties` says, and 1 in a new directory.
 - `internal.segment.bytes` has a lower bound of 14; Kafka takes any number.
 - `remote.storage.enable=true` is refused: there is no tiered storage.
 - NaN is refused where a number is expected.

@@ -6,13 +6,11 @@ read as Kafka reads it: blanks around a value do not count, numbers are Java's, 
 commas. A value outside its rule is refused with its name, the value and the rule, never repaired.
 """
 
-import difflib
 import enum
 import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from decimal import Decimal
 from typing import Any
 
 from stratalog.errors import ConfigError
@@ -243,6 +241,8 @@ def unknown_name(
     """Why a name is refused: gone since a release of Kafka, or perhaps only misspelt."""
     if since := removed.get(name):
         return ConfigError(name, value, f"was removed in Kafka {since}")
+    import difflib  # slow to import, and only needed here
+
     rule = f"there is no such {what} setting"
     if close := difflib.get_close_matches(name, list(known), n=1, cutoff=0.7):
         rule += f"; did you mean {close[0]}?"
@@ -273,6 +273,8 @@ def _java_double(value: float) -> str:
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
+    from decimal import Decimal  # slow to import, and only needed here
+
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     assert isinstance(exponent, int)
     mantissa = "".join(map(str, digits))

@@ -127,13 +127,16 @@ class MetadataChange:
 
 def apply_update(image: MetadataImage, update: Update) -> MetadataImage:
     """The image after ``update``."""
-    configs = {**image.broker_configs, **update.broker_configs}
+    configs = image.broker_configs
+    if update.broker_configs:
+        changed = {**configs, **update.broker_configs}
+        configs = {node: values for node, values in changed.items() if values}
     next_id = update.next_producer_id
     after = replace(
         image,
         epoch=image.epoch + 1,
         next_producer_id=image.next_producer_id if next_id is None else next_id,
-        broker_configs={node: values for node, values in configs.items() if values},
+        broker_configs=configs,
     )
     if not update.topics and not update.removed:
         return after

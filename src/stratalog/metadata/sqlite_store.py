@@ -77,6 +77,11 @@ class SqliteMetadataStore:
         self._is_telling = False
         self._failure = ""
         self._image = read_image(connection, nodes)
+        # The dynamic configs of an image, and what they make of the static ones.
+        self._effective: tuple[Mapping[int | None, Mapping[str, str]] | None, BrokerConfig] = (
+            None,
+            broker,
+        )
 
     @classmethod
     def open(
@@ -125,9 +130,18 @@ class SqliteMetadataStore:
         return self._image
 
     @property
+    def static_broker(self) -> BrokerConfig:
+        return self._static_broker
+
+    @property
     def broker(self) -> BrokerConfig:
         image = self.image
-        return effective_broker(self._static_broker, image.broker_overrides(image.node_id))
+        known, effective = self._effective
+        if known is not image.broker_configs:
+            overrides = image.broker_overrides(image.node_id)
+            effective = effective_broker(self._static_broker, overrides)
+            self._effective = (image.broker_configs, effective)
+        return effective
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         self._listeners.append(listener)
@@ -189,19 +203,30 @@ class SqliteMetadataStore:
             topic = topics.plan_partitions(self.image, name, new_count, assignments=assignments)
             return self._put(topic, validate_only=validate_only)
 
-    def mark_live(self, topic_id: uuid.UUID) -> TopicMetadata:
+    def mark_live(self, *topic_ids: uuid.UUID) -> None:
         with self._lock:
-            return self._put(replace(self.image.topic_by_id(topic_id), state=TopicState.LIVE))
+            self._put_states(topic_ids, TopicState.LIVE)
 
-    def begin_delete(self, topic_id: uuid.UUID) -> TopicMetadata:
+    def begin_delete(self, *topic_ids: uuid.UUID) -> tuple[TopicMetadata, ...]:
         with self._lock:
-            return self._put(replace(self.image.topic_by_id(topic_id), state=TopicState.DELETING))
+            return self._put_states(topic_ids, TopicState.DELETING)
 
-    def finish_delete(self, topic_id: uuid.UUID) -> None:
+    def _put_states(
+        self, topic_ids: Sequence[uuid.UUID], state: TopicState
+    ) -> tuple[TopicMetadata, ...]:
+        image = self.image
+        changed = tuple(replace(image.topic_by_id(each), state=state) for each in topic_ids)
+        if changed:
+            self._commit(image, Update(topics=changed))
+        return changed
+
+    def finish_delete(self, *topic_ids: uuid.UUID) -> None:
         with self._lock:
-            if topic_id not in self.image.deleting:
-                raise UnknownTopicIdError(str(topic_id))
-            self._commit(self.image, Update(removed=frozenset((topic_id,))))
+            for topic_id in topic_ids:
+                if topic_id not in self.image.deleting:
+                    raise UnknownTopicIdError(str(topic_id))
+            if topic_ids:
+                self._commit(self.image, Update(removed=frozenset(topic_ids)))
 
     def change_partitions(self, changes: Sequence[PartitionChange]) -> None:
         with self._lock:

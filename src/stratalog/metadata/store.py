@@ -26,6 +26,10 @@ class MetadataStore(Protocol):
     def image(self) -> MetadataImage: ...
 
     @property
+    def static_broker(self) -> BrokerConfig:
+        """The settings that this node was started with."""
+
+    @property
     def broker(self) -> BrokerConfig:
         """The settings of this node, with the dynamic ones over those it was started with."""
 
@@ -49,14 +53,14 @@ class MetadataStore(Protocol):
     ) -> TopicMetadata:
         """The topic, CREATING again until the directories of its new partitions are there."""
 
-    def mark_live(self, topic_id: uuid.UUID) -> TopicMetadata:
-        """The directories of a topic are there."""
+    def mark_live(self, *topic_ids: uuid.UUID) -> None:
+        """The directories of these topics are there."""
 
-    def begin_delete(self, topic_id: uuid.UUID) -> TopicMetadata:
-        """From now on it is no topic; its directories are to be renamed and removed."""
+    def begin_delete(self, *topic_ids: uuid.UUID) -> tuple[TopicMetadata, ...]:
+        """From now on they are no topics; their directories are to be renamed and removed."""
 
-    def finish_delete(self, topic_id: uuid.UUID) -> None:
-        """Its directories are out of the way."""
+    def finish_delete(self, *topic_ids: uuid.UUID) -> None:
+        """Their directories are out of the way."""
 
     def change_partitions(self, changes: Sequence[PartitionChange]) -> None: ...
 

@@ -56,14 +56,16 @@ class NewTopic:
 class PartitionChange:
     """What changes about a partition; None is left as it is.
 
-    Naming a leader, be it the same, begins a new leader epoch. ``partition_epoch`` is the one on
-    which the change was decided; the change is refused if the partition has moved on.
+    Naming a leader, be it the same, begins a new leader epoch, above ``leader_epoch_above`` if the
+    leader's log knows of a later one than the store. ``partition_epoch`` is the one on which the
+    change was decided; the change is refused if the partition has moved on.
     """
 
     name: str
     partition: int
     partition_epoch: int | None = None
     leader: int | None = None
+    leader_epoch_above: int = -1
     isr: tuple[int, ...] | None = None
     replicas: tuple[int, ...] | None = None
     adding_replicas: tuple[int, ...] | None = None
@@ -237,7 +239,9 @@ def _changed(before: PartitionMetadata, change: PartitionChange) -> PartitionMet
     }
     after = replace(before, partition_epoch=before.partition_epoch + 1, **given)
     if change.leader is not None:
-        after = replace(after, leader=change.leader, leader_epoch=before.leader_epoch + 1)
+        above = max(before.leader_epoch, change.leader_epoch_above)
+        epoch = min(above + 1, LEADER_EPOCH_MAX)
+        after = replace(after, leader=change.leader, leader_epoch=epoch)
     if not set(after.isr) <= set(after.replicas):
         raise InvalidReplicaAssignmentError(
             f"{change.name}-{change.partition}: {list(after.isr)} in sync, "

@@ -138,6 +138,20 @@ def encode_response(api_key: int, version: int, correlation_id: int, response: A
     return cast(Buffers, body)
 
 
+def encode_response_body(api_key: int, version: int, response: Any) -> bytes:
+    """The part of a response without records that is the same for whoever asks the same."""
+    head_bytes = 4 + (5 if _is_header_flexible("response", api_key, version) else 4)
+    (frame,) = encode_response(api_key, version, 0, response)
+    return bytes(cast(Any, frame)[head_bytes:])
+
+
+def frame_response_body(api_key: int, version: int, correlation_id: int, body: bytes) -> Buffers:
+    """A response as a frame, from a body that was encoded before."""
+    is_flexible = _is_header_flexible("response", api_key, version)
+    pack = _pack_flexible_response if is_flexible else _pack_response
+    return [pack(len(body) + (5 if is_flexible else 4), correlation_id), body]
+
+
 # --- what a client needs ---------------------------------------------------------------------
 
 
@@ -210,14 +224,18 @@ def _load_decoder(side: str, api_key: int, version: int) -> Decoder:
 def _load_encoder(side: str, api_key: int, version: int) -> Encoder:
     module = _module(side, api_key, version)
     encode = getattr(module, f"ENCODE_{side.upper()}")[version]
-    is_flexible = version >= FIRST_FLEXIBLE[api_key]
-    if side == "response" and api_key == ApiKey.API_VERSIONS:
-        # Its header stays the oldest, since a client reads it before it knows any version.
-        is_flexible = False
+    is_flexible = _is_header_flexible(side, api_key, version)
     found = Encoder(encode, encode.__annotations__["return"] is not bytearray, is_flexible)
     known = _request_encoders if side == "request" else _response_encoders
     known[api_key, version] = found
     return found
+
+
+def _is_header_flexible(side: str, api_key: int, version: int) -> bool:
+    if side == "response" and api_key == ApiKey.API_VERSIONS:
+        # Its header stays the oldest, since a client reads it before it knows any version.
+        return False
+    return version >= FIRST_FLEXIBLE[api_key]
 
 
 def _module(side: str, api_key: int, version: int) -> Any:

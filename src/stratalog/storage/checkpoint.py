@@ -41,7 +41,7 @@ def read_offsets(files: FileSystem, path: str) -> dict[TopicPartition, int]:
 
 def write_offsets(files: FileSystem, path: str, offsets: Mapping[TopicPartition, int]) -> None:
     lines = [f"{key.topic} {key.partition} {offset}" for key, offset in offsets.items()]
-    _write_lines(files, path, lines)
+    replace_file(files, path, _format_lines(lines))
 
 
 def read_epochs(files: FileSystem, path: str) -> list[EpochEntry]:
@@ -51,8 +51,14 @@ def read_epochs(files: FileSystem, path: str) -> list[EpochEntry]:
     ]
 
 
-def write_epochs(files: FileSystem, path: str, entries: Sequence[EpochEntry]) -> None:
-    _write_lines(files, path, [f"{entry.epoch} {entry.start_offset}" for entry in entries])
+def write_epochs(
+    files: FileSystem, path: str, entries: Sequence[EpochEntry], *, is_synced: bool = True
+) -> None:
+    replace_file(files, path, format_epochs(entries), is_synced=is_synced)
+
+
+def format_epochs(entries: Sequence[EpochEntry]) -> bytes:
+    return _format_lines([f"{entry.epoch} {entry.start_offset}" for entry in entries])
 
 
 def read_topic_id(files: FileSystem, path: str) -> uuid.UUID | None:
@@ -75,8 +81,11 @@ def read_topic_id(files: FileSystem, path: str) -> uuid.UUID | None:
     return topic_id
 
 
-def write_topic_id(files: FileSystem, path: str, topic_id: uuid.UUID) -> None:
-    replace_file(files, path, f"version: 0\ntopic_id: {format_id(topic_id)}".encode())
+def write_topic_id(
+    files: FileSystem, path: str, topic_id: uuid.UUID, *, is_synced: bool = True
+) -> None:
+    content = f"version: 0\ntopic_id: {format_id(topic_id)}".encode()
+    replace_file(files, path, content, is_synced=is_synced)
 
 
 def format_id(value: uuid.UUID) -> str:
@@ -111,9 +120,8 @@ def _read_lines(files: FileSystem, path: str, *, fields: int) -> list[list[str]]
     return rows
 
 
-def _write_lines(files: FileSystem, path: str, lines: Sequence[str]) -> None:
-    content = "\n".join([str(_VERSION), str(len(lines)), *lines]) + "\n"
-    replace_file(files, path, content.encode())
+def _format_lines(lines: Sequence[str]) -> bytes:
+    return ("\n".join([str(_VERSION), str(len(lines)), *lines]) + "\n").encode()
 
 
 def _text(files: FileSystem, path: str) -> str:

@@ -3,10 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from stratalog.clock import Clock, SystemClock
 from stratalog.storage.files import FileSystem, OsFileSystem
 from stratalog.storage.handles import HandleCache
+
+if TYPE_CHECKING:
+    from stratalog.storage.log import Log
 
 
 class DiskState(Enum):
@@ -37,6 +41,9 @@ class LogContext:
     producer_expiration_ms: int = 86_400_000
     # transaction.partition.verification.enable, where there is a coordinator to be asked.
     verify_transactions: bool = False
+    # Told of a roll where acknowledgements do not wait for the disk; whether it sees to the flush
+    # of what was rolled, so that the owner's thread need not wait for a whole segment.
+    flush_later: "Callable[[Log], bool]" = lambda _log: False
     # Called before a log is cut: what is on disk must not stay above the cut.
     checkpoint_recovery_points: Callable[[], None] = lambda: None
     checkpoint_log_start_offsets: Callable[[], None] = lambda: None

@@ -13,9 +13,10 @@ import json
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 
 from stratalog.config.properties import format_properties, parse_properties
 from stratalog.errors import (
@@ -24,6 +25,7 @@ from stratalog.errors import (
     DiskError,
     DiskFullError,
     LogDirectoryError,
+    StorageError,
 )
 from stratalog.storage.checkpoint import format_id, parse_id, read_offsets, write_offsets
 from stratalog.storage.context import DirectoryState, DiskState
@@ -54,6 +56,38 @@ class Identity:
     directory_id: uuid.UUID
 
 
+class WritingOrder:
+    """Keeps an older state of a file from being written over a newer one, and knows whose offsets
+    the file holds, as far as this process does."""
+
+    def __init__(self) -> None:
+        self.guard = threading.Lock()
+        self.written = 0
+        self.keys: Container[TopicPartition] = ()
+        self._numbers = count(1)
+
+    def next_number(self) -> int:
+        return next(self._numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Offsets as they were when it was planned, to be written by whatever thread may wait."""
+
+    files: FileSystem
+    path: str
+    offsets: dict[TopicPartition, int]
+    order: WritingOrder
+    number: int
+
+    def write(self) -> None:
+        with self.order.guard:
+            if self.number > self.order.written:
+                write_offsets(self.files, self.path, self.offsets)
+                self.order.written = self.number
+                self.order.keys = self.offsets.keys()
+
+
 class LogDirectory:
     """A directory this process owns from ``acquire`` to ``release``."""
 
@@ -63,13 +97,12 @@ class LogDirectory:
         self.state = DirectoryState()
         self.logs: dict[TopicPartition, Log] = {}
         self.offline_logs: dict[TopicPartition, str] = {}
-        # Whose recovery points the file on disk holds, as far as this process knows.
-        self._checkpointed: set[TopicPartition] = set()
         # What cleaner-offset-checkpoint says; read when first asked for.
         self._cleaner_offsets: dict[TopicPartition, int] | None = None
         self._cleaner_changes = self._cleaner_written = 0
         self._cleaner_guard = threading.Lock()
         self._lock: DirectoryLock | None = None
+        self._orders: dict[str, WritingOrder] = {}
 
     def __repr__(self) -> str:
         return f"<LogDirectory {self.path} {self.state.state.value} with {len(self.logs)} logs>"
@@ -106,6 +139,9 @@ class LogDirectory:
     # --- ownership ----------------------------------------------------------------------------
 
     def acquire(self) -> None:
+        """Take the lock; nothing happens if this object has it already."""
+        if self._lock is not None:
+            return
         found = self.files.stat(self.path)
         if found is None:
             self.files.make_directory(self.path)
@@ -194,17 +230,15 @@ class LogDirectory:
     def recovery_points(self) -> dict[TopicPartition, int]:
         """Without a readable file everything is read again: slower, never wrong."""
         try:
-            offsets = read_offsets(self.files, self._file(RECOVERY_POINT_CHECKPOINT))
+            return self._read(RECOVERY_POINT_CHECKPOINT)
         except CorruptFileError:
             return {}
-        self._checkpointed = set(offsets)
-        return offsets
 
     def log_start_offsets(self) -> dict[TopicPartition, int]:
         """This one is no hint: without it deleted records would come back. Each partition keeps
         a copy of its own entry, which opening it takes into account."""
         try:
-            return read_offsets(self.files, self._file(LOG_START_CHECKPOINT))
+            return self._read(LOG_START_CHECKPOINT)
         except CorruptFileError:
             return {}
 
@@ -215,30 +249,43 @@ class LogDirectory:
             return {}
 
     def checkpoint_recovery_points(self) -> None:
-        self._checkpoint(RECOVERY_POINT_CHECKPOINT, lambda log: log.recovery_point)
-        self._checkpointed = {*self.logs, *self.offline_logs}
+        self._write(self.plan_recovery_points())
+
+    def plan_recovery_points(self) -> "Checkpoint":
+        """What ``checkpoint_recovery_points`` writes; ``Checkpoint.write`` may run on any thread,
+        and so for the two that follow."""
+        return self._plan(RECOVERY_POINT_CHECKPOINT, lambda log: log.recovery_point)
 
     def take_in(self, log: Log) -> None:
         """Hold a new log. If one of its name was here before, its recovery point must not count
-        for this one, which would seem to have lost what it never had; nor what was cleaned."""
+        for this one, which would seem to have lost what it never had; nor where it started, nor
+        what was cleaned of it."""
         key = log.topic_partition
         self.logs[key] = log
         try:
-            if key in self._checkpointed:
+            if key in self._order(RECOVERY_POINT_CHECKPOINT).keys:
                 self.checkpoint_recovery_points()
+            if key in self._order(LOG_START_CHECKPOINT).keys:
+                self.checkpoint_log_start_offsets()
             self.note_cleaner_offset(key, None)
         except DiskError:
             del self.logs[key]
             raise
 
     def checkpoint_log_start_offsets(self) -> None:
+        self._write(self.plan_log_start_offsets())
+
+    def plan_log_start_offsets(self) -> "Checkpoint":
         moved = [log for log in self.logs.values() if _starts_inside_a_segment(log)]
         for log in moved:
             log.mirror_log_start()
-        self._checkpoint(LOG_START_CHECKPOINT, lambda log: log.log_start_offset, moved)
+        return self._plan(LOG_START_CHECKPOINT, lambda log: log.log_start_offset, moved)
 
     def checkpoint_high_watermarks(self) -> None:
-        self._checkpoint(HIGH_WATERMARK_CHECKPOINT, lambda log: log.high_watermark)
+        self._write(self.plan_high_watermarks())
+
+    def plan_high_watermarks(self) -> "Checkpoint":
+        return self._plan(HIGH_WATERMARK_CHECKPOINT, lambda log: log.high_watermark)
 
     def cleaner_offset(self, topic_partition: TopicPartition) -> int | None:
         """Up to where a log was cleaned, as far as is known: without it, from its start."""
@@ -264,6 +311,15 @@ class LogDirectory:
         self._cleaner_changes += 1
         return self._write_cleaner_offsets
 
+    def plan_cleaner_offsets(self) -> Callable[[], None]:
+        """As before, to forget the logs that are not held any more."""
+        known = self._known_cleaner_offsets()
+        offsets = {key: known[key] for key in known if key in self.logs or key in self.offline_logs}
+        if len(offsets) < len(known):
+            self._cleaner_offsets = offsets
+            self._cleaner_changes += 1
+        return self._write_cleaner_offsets
+
     def _write_cleaner_offsets(self) -> None:
         """Write what has changed. If another thread is writing, it will write that too: nobody
         waits for a disk because somebody else does."""
@@ -287,17 +343,31 @@ class LogDirectory:
                 self._cleaner_offsets = {}
         return self._cleaner_offsets
 
-    def _checkpoint(
+    def _plan(
         self, name: str, offset: Callable[[Log], int], logs: Iterable[Log] | None = None
-    ) -> None:
+    ) -> "Checkpoint":
         chosen = self.logs.values() if logs is None else logs
         offsets = {log.topic_partition: offset(log) for log in chosen}
         offsets |= self._kept(name)
-        self._write(name, offsets)
+        order = self._order(name)
+        return Checkpoint(self.files, self._file(name), offsets, order, order.next_number())
 
-    def _write(self, name: str, offsets: dict[TopicPartition, int]) -> None:
+    def _order(self, name: str) -> WritingOrder:
+        return self._orders.setdefault(name, WritingOrder())
+
+    def _read(self, name: str) -> dict[TopicPartition, int]:
+        offsets = read_offsets(self.files, self._file(name))
+        self._order(name).keys = offsets.keys()
+        return offsets
+
+    def _write(self, checkpoint: "Checkpoint") -> None:
         with self._failing():
-            write_offsets(self.files, self._file(name), offsets)
+            checkpoint.write()
+
+    def checkpoint_failed(self, error: DiskError) -> None:
+        """On the owner's thread: a checkpoint could not be written."""
+        if not isinstance(error, DiskFullError):
+            self.fail(str(error))
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
@@ -318,6 +388,31 @@ class LogDirectory:
         except CorruptFileError:
             return {}
         return {key: known[key] for key in self.offline_logs if key in known}
+
+
+def acquire_all(directories: Sequence[LogDirectory]) -> None:
+    """Take every directory before any of them is changed: what is refused leaves all as they
+    were."""
+    try:
+        for_each_online(directories, LogDirectory.acquire)
+    except LogDirectoryError:
+        for directory in directories:
+            directory.release()
+        raise
+
+
+def for_each_online(
+    directories: Iterable[LogDirectory], step: Callable[[LogDirectory], None]
+) -> None:
+    """A directory that is somebody else's stops everything; one that is broken goes offline."""
+    for directory in directories:
+        if directory.is_online:
+            try:
+                step(directory)
+            except LogDirectoryError:
+                raise
+            except StorageError as error:
+                directory.fail(str(error))
 
 
 def _starts_inside_a_segment(log: Log) -> bool:

@@ -6,10 +6,11 @@ the two histories part.
 """
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stratalog.storage.checkpoint import EpochEntry, read_epochs, write_epochs
-from stratalog.storage.files import FileSystem
+from stratalog.storage.checkpoint import EpochEntry, format_epochs, read_epochs, write_epochs
+from stratalog.storage.files import FileSystem, replace_files
 
 UNDEFINED_EPOCH = -1
 UNDEFINED_OFFSET = -1
@@ -25,8 +26,9 @@ class LeaderEpochs:
     """The cache, and the file behind it.
 
     ``assign`` and ``clear`` are durable when they return, before any byte of the new epoch is
-    written. Truncations only mark it: ``flush`` writes them, since a stale entry beyond the log
-    end is dropped again at the next start.
+    written; who assigns many at once syncs the file system instead. Truncations only mark it:
+    ``flush`` writes them, since a stale entry beyond the log end is dropped again at the next
+    start.
     """
 
     def __init__(self, files: FileSystem, path: str, entries: list[EpochEntry]) -> None:
@@ -54,16 +56,25 @@ class LeaderEpochs:
     def is_dirty(self) -> bool:
         return self._dirty
 
-    def assign(self, epoch: int, start_offset: int) -> None:
+    def assign(self, epoch: int, start_offset: int, *, is_synced: bool = True) -> None:
         assert epoch >= 0, f"leader epoch {epoch} is negative"
         assert start_offset >= 0, f"start offset {start_offset} is negative"
-        self._assign(EpochEntry(epoch, start_offset), durable=True)
+        self._assign(EpochEntry(epoch, start_offset), durable=True, is_synced=is_synced)
 
-    def _assign(self, entry: EpochEntry, *, durable: bool) -> None:
+    def _assign(self, entry: EpochEntry, *, durable: bool, is_synced: bool = True) -> None:
+        assigned = self._with(entry)
+        if assigned is None:
+            return
+        if durable:
+            self._write(assigned, is_synced=is_synced)
+        self._entries = assigned
+
+    def _with(self, entry: EpochEntry) -> list[EpochEntry] | None:
+        """The entries with another one; None if they say so already."""
         entries = self._entries
         latest = entries[-1] if entries else None
         if latest and entry.epoch == latest.epoch and entry.start_offset >= latest.start_offset:
-            return
+            return None
         # A lower epoch than the latest is not refused: it takes the place of what it contradicts.
         kept = len(entries)
         while kept and (
@@ -71,10 +82,7 @@ class LeaderEpochs:
             or entries[kept - 1].start_offset >= entry.start_offset
         ):
             kept -= 1
-        assigned = [*entries[:kept], entry]
-        if durable:
-            self._write(assigned)
-        self._entries = assigned
+        return [*entries[:kept], entry]
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEnd:
         """Where ``epoch`` ended, as far as this log knows; undefined is (-1, -1)."""
@@ -122,6 +130,19 @@ class LeaderEpochs:
         if self._dirty:
             self._write(self._entries)
 
-    def _write(self, entries: list[EpochEntry]) -> None:
-        write_epochs(self._files, self._path, entries)
+    def _write(self, entries: list[EpochEntry], *, is_synced: bool = True) -> None:
+        write_epochs(self._files, self._path, entries, is_synced=is_synced)
         self._dirty = False
+
+
+def assign_together(
+    files: FileSystem, root: str, wanted: Sequence[tuple[LeaderEpochs, EpochEntry]]
+) -> None:
+    """Assign epochs to many logs below ``root``, durably, for the price of two syncs."""
+    assigned = [(each, entries) for each, entry in wanted if (entries := each._with(entry))]
+    if not assigned:
+        return
+    replace_files(files, root, {each._path: format_epochs(found) for each, found in assigned})
+    for each, entries in assigned:
+        each._entries = entries
+        each._dirty = False

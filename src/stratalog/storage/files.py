@@ -23,7 +23,7 @@ import shutil
 import stat
 import struct
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
@@ -378,19 +378,37 @@ class OsDirectoryLock:
                 os.close(self._descriptor)
 
 
-def replace_file(files: FileSystem, path: str, content: bytes) -> None:
+def replace_file(files: FileSystem, path: str, content: bytes, *, is_synced: bool = True) -> None:
     """Put ``content`` at ``path``, durably and all at once: ``.tmp``, fsync, rename, fsync of the
-    directory. After a crash the file holds the old content or the new."""
+    directory. After a crash the file holds the old content or the new. Who replaces many files of
+    which a crash may take any can leave out the syncs, and sync the file system at the end."""
     temporary = path + ".tmp"
     files.unlink(temporary, missing_ok=True)
     file = files.open(temporary, create=True)
     try:
         file.write_at(0, [content])
-        file.sync()
+        if is_synced:
+            file.sync()
     finally:
         file.close()
     files.rename(temporary, path)
-    files.sync_directory(os.path.dirname(path))
+    if is_synced:
+        files.sync_directory(os.path.dirname(path))
+
+
+def replace_files(files: FileSystem, root: str, contents: Mapping[str, bytes]) -> None:
+    """The same for many files below ``root``, with two syncs of its file system in all."""
+    for path, content in contents.items():
+        files.unlink(path + ".tmp", missing_ok=True)
+        file = files.open(path + ".tmp", create=True)
+        try:
+            file.write_at(0, [content])
+        finally:
+            file.close()
+    files.sync_file_system(root)
+    for path in contents:
+        files.rename(path + ".tmp", path)
+    files.sync_file_system(root)
 
 
 def read_file(files: FileSystem, path: str) -> bytes:

@@ -1,7 +1,9 @@
-"""Removes files on a thread of its own: unlinking a large file can take longer than an append may.
+"""Removes files and writes checkpoints on a thread of its own: both can take longer than an append
+may.
 
 What is removed has a name that nobody looks at any more, so nobody waits for it. A stop leaves the
-rest to the next start, which sweeps such names away.
+rest to the next start, which sweeps such names away. What a checkpoint says was true when it was
+planned, and stays good enough until the next.
 """
 
 import queue
@@ -35,6 +37,9 @@ class Janitor:
 
     def remove_tree(self, path: str, failed: Failed) -> None:
         self._do(partial(remove_tree, self._files, path), failed)
+
+    def write(self, write: Callable[[], None], failed: Failed) -> None:
+        self._do(write, failed)
 
     def report(self) -> None:
         """On the owner's thread: tell of what went wrong."""

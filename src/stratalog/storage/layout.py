@@ -11,6 +11,7 @@ import os
 import re
 import uuid
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from stratalog.errors import TopicNameError
 
@@ -57,8 +58,9 @@ _SEGMENT_FILE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class TopicPartition:
+class TopicPartition(NamedTuple):
+    """A tuple, since everything is looked up by it and tuples hash quickest."""
+
     topic: str
     partition: int
 

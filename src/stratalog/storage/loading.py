@@ -123,7 +123,9 @@ class LogLoader:
         topic_config: Callable[[str], TopicConfig | None] | None,
         handles: HandleCache,
         progress: LoadProgress,
+        flush_later: Callable[[Log], bool],
     ) -> None:
+        self._flush_later = flush_later
         self._config = config
         self._files = files
         self._clock = clock
@@ -176,9 +178,12 @@ class LogLoader:
 
     def create(self, directory: LogDirectory, path: str, topic: str) -> Log:
         """A new log in an empty directory that has been made for it."""
+        context = self._context(directory)
+        context.handles = HandleCache(16)  # as above: it may be made on a thread of its own
         known = self._topic_config(topic)
-        log = open_log(path, known or self._default, self._context(directory), clean=True)
+        log = open_log(path, known or self._default, context, clean=True)
         log.is_held = known is None
+        log.hand_over(self._handles)
         return log
 
     def _context(self, directory: LogDirectory) -> LogContext:
@@ -189,6 +194,7 @@ class LogLoader:
             directory.state,
             flush_on_ack=self._config.log_flush_on_ack,
             producer_expiration_ms=self._config.producer_id_expiration_ms,
+            flush_later=self._flush_later,
             checkpoint_recovery_points=directory.checkpoint_recovery_points,
             checkpoint_log_start_offsets=directory.checkpoint_log_start_offsets,
         )

@@ -129,9 +129,10 @@ class Log:
     def topic_id(self) -> uuid.UUID | None:
         return self._topic_id
 
-    def assign_topic_id(self, topic_id: uuid.UUID) -> None:
-        """Durable when it returns, and so before the first append."""
-        write_topic_id(self.context.files, self._metadata_path, topic_id)
+    def assign_topic_id(self, topic_id: uuid.UUID, *, is_synced: bool = True) -> None:
+        """Durable when it returns, and so before the first append; but for ``is_synced=False``,
+        after which the caller syncs the file system."""
+        write_topic_id(self.context.files, self._metadata_path, topic_id, is_synced=is_synced)
         self._topic_id = topic_id
 
     @property
@@ -154,9 +155,10 @@ class Log:
         for segment in self.segments:
             segment.configure(config)
 
-    def assign_leader_epoch(self, epoch: int) -> None:
-        """This replica leads from its log end on; durable before anything is appended."""
-        self.epochs.assign(epoch, self.log_end_offset)
+    def assign_leader_epoch(self, epoch: int, *, is_synced: bool = True) -> None:
+        """This replica leads from its log end on; durable before anything is appended, for which
+        with ``is_synced=False`` the caller syncs the file system."""
+        self.epochs.assign(epoch, self.log_end_offset, is_synced=is_synced)
 
     # --- appending ----------------------------------------------------------------------------
 
@@ -263,8 +265,10 @@ class Log:
             self.pending_deletes.add(old.mark_deleted(), self.delete_due_ms())
         else:
             assert base_offset > old.base_offset, f"roll to {base_offset} behind {old}"
-            # What follows in the new segment must not outlive the end of the old one.
-            self.flush()
+            # What follows in the new segment must not outlive the end of the old one: for who
+            # is told that acknowledged is durable, never; for the others, soon.
+            if self.context.flush_on_ack or not self.context.flush_later(self):
+                self.flush()
             old.become_inactive()
         segment = self.new_segment(base_offset)
         self.segments.add(segment)

@@ -5,8 +5,8 @@ one log on one of them, before anybody else can see it.
 """
 
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from stratalog.clock import Clock, SystemClock
 from stratalog.config import BrokerConfig, TopicConfig
@@ -20,15 +20,20 @@ from stratalog.errors import (
     UnknownLogError,
 )
 from stratalog.storage.cleaning.cleaner import LogCleaner
-from stratalog.storage.directory import Identity, LogDirectory
-from stratalog.storage.files import FileSystem, OsFileSystem, remove_tree
+from stratalog.storage.directory import (
+    Checkpoint,
+    Identity,
+    LogDirectory,
+    acquire_all,
+    for_each_online,
+)
+from stratalog.storage.files import FileSystem, OsFileSystem
 from stratalog.storage.flushing import flush_together
 from stratalog.storage.handles import HandleCache
 from stratalog.storage.janitor import Janitor
 from stratalog.storage.layout import (
     DELETE_DIRECTORY,
     TopicPartition,
-    replica_directory,
     suffixed_directory,
     validate_topic_name,
 )
@@ -40,6 +45,16 @@ from stratalog.storage.loading import (
     take_stock,
 )
 from stratalog.storage.log import Log
+from stratalog.storage.making import (
+    DetachedLog,
+    DirectoryWrite,
+    NewLog,
+    make_logs,
+    place,
+    refuse_collisions,
+    rename_deleted,
+    write_all,
+)
 from stratalog.storage.retention import RetentionPlan, delete_old_segments
 from stratalog.storage.schedule import Schedule
 from stratalog.storage.segment import Segment
@@ -59,6 +74,7 @@ class LogManager:
         clock: Clock | None = None,
         topic_config: Callable[[str], TopicConfig | None] | None = None,
         identity: Identity | None = None,
+        directories: Sequence[LogDirectory] | None = None,
         show_progress: Callable[[LoadProgress], None] = lambda _progress: None,
         is_threaded: bool = True,
     ) -> None:
@@ -67,9 +83,15 @@ class LogManager:
         self.clock = clock or SystemClock()
         self.progress = LoadProgress(show_progress)
         self.schedule = Schedule()
-        self.directories = [LogDirectory(self.files, path) for path in config.log_directories]
+        self.directories = (
+            [LogDirectory(self.files, path) for path in config.log_directories]
+            if directories is None
+            else list(directories)
+        )
         # Why the last check of a log's retention did not end; gone when one does.
         self.retention_failures: dict[TopicPartition, str] = {}
+        # Set by an owner that flushes on another thread; see LogContext.
+        self.flush_later: Callable[[Log], bool] = lambda _log: False
         self._identity = identity
         self._handles = HandleCache.within_limits()
         self._loader = LogLoader(
@@ -79,6 +101,7 @@ class LogManager:
             topic_config=topic_config,
             handles=self._handles,
             progress=self.progress,
+            flush_later=lambda log: self.flush_later(log),
         )
         self._deleting: list[tuple[int, LogDirectory, str]] = []
         self._is_threaded = is_threaded
@@ -93,16 +116,14 @@ class LogManager:
         A directory that cannot be used goes offline, a log that cannot be opened is set aside
         with the reason; only if no directory is left does this raise.
         """
+        acquire_all(self.directories)
         try:
-            # Every directory before any of them is changed: a start that is refused leaves all
-            # as they were.
-            self._for_each_online(LogDirectory.acquire)
-            self._for_each_online(self._check_identity)
+            for_each_online(self.directories, self._check_identity)
         except LogDirectoryError:
             self._release()
             raise
         replicas: list[ReplicaToOpen] = []
-        self._for_each_online(lambda directory: replicas.extend(self._prepare(directory)))
+        for_each_online(self.directories, lambda each: replicas.extend(self._prepare(each)))
         if not any(directory.is_online for directory in self.directories):
             self._release()
             reasons = "; ".join(directory.state.reason for directory in self.directories)
@@ -122,17 +143,6 @@ class LogManager:
                 is_threaded=self._is_threaded,
             )
         schedule_tasks(self)
-
-    def _for_each_online(self, step: Callable[[LogDirectory], None]) -> None:
-        """A directory that is somebody else's stops the start; one that is broken goes offline."""
-        for directory in self.directories:
-            if directory.is_online:
-                try:
-                    step(directory)
-                except LogDirectoryError:
-                    raise
-                except StorageError as error:
-                    directory.fail(str(error))
 
     def _prepare(self, directory: LogDirectory) -> list[ReplicaToOpen]:
         found = take_stock(directory)
@@ -187,65 +197,64 @@ class LogManager:
         is_new: bool = True,
     ) -> Log:
         """A new, empty log, in the directory given or the one with the fewest."""
-        validate_topic_name(topic_partition.topic)
-        if topic_partition.partition < 0:
-            raise TopicNameError(str(topic_partition), "a partition's number is not negative")
-        if topic_partition in self:
-            raise LogExistsError(f"{topic_partition} exists already")
-        self._refuse_collision(topic_partition.topic)
-        if not is_new and not all(each.is_online for each in self.directories):
-            raise LogDirectoryError(
-                f"{topic_partition} may be in a directory that is offline; it is not made anew"
-            )
-        failures = []
-        for chosen in self._candidates(directory):
+        new = NewLog(topic_partition, topic_id)
+        self.plan_create([new], directory=directory, is_new=is_new)
+        while True:
+            self.make([new])
             try:
-                return self._create_in(chosen, topic_partition, topic_id)
-            except DiskError as error:
-                failures.append(str(error))
-        raise LogDirectoryError(f"{topic_partition} could not be created: {'; '.join(failures)}")
+                return self.take_in(new)
+            except LogDirectoryError:
+                if not new.candidates:
+                    raise
 
-    def _refuse_collision(self, topic: str) -> None:
-        """Metrics are named after topics with ``.`` as ``_``: two topics must not share a name."""
-        shared = topic.replace(".", "_")
-        for log in self:
-            other = log.topic_partition.topic
-            if other != topic and other.replace(".", "_") == shared:
-                raise TopicNameError(
-                    topic, f"it collides with {other!r}: '.' and '_' count as the same"
+    def plan_create(
+        self, wanted: Sequence[NewLog], *, directory: str | None = None, is_new: bool = True
+    ) -> None:
+        """Say where new logs go: to the directory given, or to those with the fewest. Nothing is
+        changed before ``make``, which any thread may call, and ``take_in``."""
+        for key in (new.topic_partition for new in wanted):
+            validate_topic_name(key.topic)
+            if key.partition < 0:
+                raise TopicNameError(str(key), "a partition's number is not negative")
+            if key in self:
+                raise LogExistsError(f"{key} exists already")
+            if not is_new and not all(each.is_online for each in self.directories):
+                raise LogDirectoryError(
+                    f"{key} may be in a directory that is offline; it is not made anew"
                 )
+        refuse_collisions({log.topic_partition.topic for log in self}, wanted)
+        place(self.directories, wanted, directory)
 
-    def _candidates(self, path: str | None) -> list[LogDirectory]:
-        online = [directory for directory in self.directories if directory.is_online]
-        if path is not None:
-            online = [directory for directory in online if directory.path == path]
-            if not online:
-                raise LogDirectoryError(f"{path} is not a log directory that is online here")
-        return sorted(online, key=lambda directory: len(directory.logs))
+    def make(self, planned: Sequence[NewLog]) -> None:
+        """Make the files of new logs, durably. Blocks; any thread may call it, one at a time."""
+        make_logs(self.files, self._loader, planned)
 
-    def _create_in(
-        self, directory: LogDirectory, key: TopicPartition, topic_id: uuid.UUID | None
-    ) -> Log:
-        path = f"{directory.path}/{replica_directory(key)}"
-        self.files.make_directory(path)
-        try:
-            log = self._loader.create(directory, path, key.topic)
-            if topic_id is not None:
-                log.assign_topic_id(topic_id)
-            self.files.sync_directory(path)
-            self.files.sync_directory(directory.path)
-            directory.take_in(log)
-        except DiskError as error:
-            # Half a log would be found at the next start beside the one made elsewhere.
+    def take_in(self, made: NewLog) -> Log:
+        """Hold a log that was made. If that fails, what is left of its candidates can be tried."""
+        log, directory = made.log, made.directory
+        if log is not None and directory is not None:
             try:
-                remove_tree(self.files, path)
-            except DiskError:
-                directory.fail(str(error))
-            raise
-        return log
+                directory.take_in(log)
+                return log
+            except DiskError as error:
+                made.give_up(self.files, error)
+        else:
+            made.candidates = ()
+        reasons = "; ".join(made.failures)
+        raise LogDirectoryError(f"{made.topic_partition} could not be created: {reasons}")
 
     def delete(self, topic_partition: TopicPartition) -> None:
         """Take a log away at once; its files go after ``file.delete.delay.ms``."""
+        detached = [self.detach(topic_partition)]
+        failed = rename_deleted(self.files, detached)
+        for directory, error in write_all(self.complete_deletion(detached, failed)):
+            directory.checkpoint_failed(error)
+        for error in failed.values():
+            raise error
+
+    def detach(self, topic_partition: TopicPartition) -> DetachedLog:
+        """Hold a log no more. Its directory is then to be renamed, by ``rename_deleted``, which
+        any thread may call, and that to be noted by ``complete_deletion``."""
         log = self.get(topic_partition)
         directory = next(each for each in self.directories if topic_partition in each.logs)
         if self.cleaner is not None:
@@ -254,18 +263,26 @@ class LogManager:
         self.retention_failures.pop(topic_partition, None)
         log.abandon()
         target = f"{directory.path}/{suffixed_directory(topic_partition, DELETE_DIRECTORY)}"
-        try:
-            self.files.rename(log.directory, target)
-            self.files.sync_directory(directory.path)
-        except DiskError as error:
+        return DetachedLog(log, directory, log.directory, target)
+
+    def complete_deletion(
+        self, detached: Sequence[DetachedLog], failed: Mapping[LogDirectory, DiskError]
+    ) -> list[DirectoryWrite]:
+        """The directories of ``detached`` were renamed, but for those in ``failed``. What is
+        returned has to be written before a log of the same name is made, by any thread."""
+        for directory, error in failed.items():
             directory.fail(str(error))
-            raise
-        due_ms = self.clock.now_ms() + max(log.config.file_delete_delay_ms, 1)
-        self._deleting.append((due_ms, directory, target))
-        with suppress(DiskError):  # as for the checkpoints that follow
-            directory.note_cleaner_offset(topic_partition, None)
-        self.checkpoint_recovery_points()
-        self.checkpoint_log_start_offsets()
+        now_ms = self.clock.now_ms()
+        writes: list[DirectoryWrite] = []
+        for each in detached:
+            if each.directory not in failed:
+                due_ms = now_ms + max(each.log.config.file_delete_delay_ms, 1)
+                self._deleting.append((due_ms, each.directory, each.target))
+        for directory in {each.directory for each in detached} - set(failed):
+            writes.append((directory, directory.plan_cleaner_offsets()))
+            writes.append((directory, directory.plan_recovery_points().write))
+            writes.append((directory, directory.plan_log_start_offsets().write))
+        return writes
 
     # --- changing -----------------------------------------------------------------------------
 
@@ -273,11 +290,14 @@ class LogManager:
         """Take changed settings for all logs of a topic; they count from now on."""
         for log in self:
             if log.topic_partition.topic == topic:
-                log.configure(config)
-                if self.cleaner is not None:
-                    self.cleaner.retry(log.topic_partition)
-                    if not config.compact:
-                        self.cleaner.forget(log.topic_partition)
+                self.configure_log(log, config)
+
+    def configure_log(self, log: Log, config: TopicConfig) -> None:
+        log.configure(config)
+        if self.cleaner is not None:
+            self.cleaner.retry(log.topic_partition)
+            if not config.compact:
+                self.cleaner.forget(log.topic_partition)
 
     def reconfigure(self, config: BrokerConfig) -> None:
         """Take changed broker settings of the cleaner and of retention's checks; they count from
@@ -379,13 +399,13 @@ class LogManager:
         except DiskError as error:
             log.fail(error)
 
-    def checkpoint_recovery_points(self, _now_ms: int = 0) -> None:
+    def checkpoint_recovery_points(self) -> None:
         self._checkpoint(LogDirectory.checkpoint_recovery_points)
 
-    def checkpoint_log_start_offsets(self, _now_ms: int = 0) -> None:
+    def checkpoint_log_start_offsets(self) -> None:
         self._checkpoint(LogDirectory.checkpoint_log_start_offsets)
 
-    def checkpoint_high_watermarks(self, _now_ms: int = 0) -> None:
+    def checkpoint_high_watermarks(self) -> None:
         self._checkpoint(LogDirectory.checkpoint_high_watermarks)
 
     def _checkpoint(self, write: Callable[[LogDirectory], None]) -> None:
@@ -395,6 +415,12 @@ class LogManager:
                     write(directory)
                 except DiskError:
                     continue  # the directory has gone offline, and said why
+
+    def checkpoint_later(self, plan: Callable[[LogDirectory], Checkpoint]) -> None:
+        """Plan a checkpoint of each directory; the janitor writes it."""
+        for directory in self.directories:
+            if directory.is_online:
+                self._janitor.write(plan(directory).write, directory.checkpoint_failed)
 
     def delete_due(self, now_ms: int) -> None:
         """Unlink what was deleted long enough ago."""

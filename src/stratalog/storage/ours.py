@@ -14,9 +14,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from crc32c import crc32c
-
 from stratalog.errors import DiskError
+from stratalog.records._kernels import crc32c
 from stratalog.storage.damage import Damage
 from stratalog.storage.files import FileSystem, read_file, replace_file
 from stratalog.storage.layout import OWN_DIRECTORY

@@ -72,6 +72,9 @@ class FileSlice:
     position: int
     size_bytes: int
 
+    def __len__(self) -> int:
+        return self.size_bytes
+
     def fileno(self) -> int:
         return self.file.fileno()
 

@@ -12,9 +12,8 @@ is replayed from there.
 import struct
 from collections.abc import Iterable
 
-from crc32c import crc32c
-
 from stratalog.errors import CorruptFileError
+from stratalog.records._kernels import crc32c
 from stratalog.storage.files import Entry, FileSystem, read_file
 from stratalog.storage.layout import SNAPSHOT_SUFFIX, parse_segment_file, segment_file
 from stratalog.storage.producers import ProducerBatch, ProducerState

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from stratalog.config import BrokerConfig
+from stratalog.storage.directory import LogDirectory
 
 if TYPE_CHECKING:
     from stratalog.storage.manager import LogManager
@@ -30,19 +31,19 @@ def schedule_tasks(manager: "LogManager") -> None:
         ),
         (
             "kafka-recovery-point-checkpoint",
-            manager.checkpoint_recovery_points,
+            lambda _now_ms: manager.checkpoint_later(LogDirectory.plan_recovery_points),
             later_ms,
             config.log_flush_offset_checkpoint_interval_ms,
         ),
         (
             "kafka-log-start-offset-checkpoint",
-            manager.checkpoint_log_start_offsets,
+            lambda _now_ms: manager.checkpoint_later(LogDirectory.plan_log_start_offsets),
             later_ms,
             config.log_flush_start_offset_checkpoint_interval_ms,
         ),
         (
             "highwatermark-checkpoint",
-            manager.checkpoint_high_watermarks,
+            lambda _now_ms: manager.checkpoint_later(LogDirectory.plan_high_watermarks),
             now_ms,
             config.replica_high_watermark_checkpoint_interval_ms,
         ),

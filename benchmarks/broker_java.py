@@ -1,0 +1,95 @@
+"""The same costs with Kafka's own client: its producer and consumer performance tools as they come.
+
+The Java producer is idempotent, waits for all replicas and sends batches of 16 KB; the consumer
+joins a group. On a small machine client and broker compete for the cores, so MB/s say as much
+about the client; the broker's CPU-seconds are its own. MB and GB count the values of records.
+"""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.broker_cost import Cost, Figures, topic
+from benchmarks.broker_figures import KAFKA, Effort
+from benchmarks.broker_processes import BrokerProcess, all_sides, java_command
+from benchmarks.broker_raw import BrokerFailedError, Load
+from benchmarks.cleaning import touch_memory
+from benchmarks.result import Result
+
+TOOLS = "org.apache.kafka.tools"
+TOOL_JVM = ("-Xmx512M", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
+TOOL_SECONDS = 300
+SIZES = {"1 KB records": 1_000, "100 B records": 100}
+
+
+def run(root: Path, effort: Effort) -> list[Result]:
+    touch_memory(root, effort.size_bytes)
+    figures = Figures()
+    with all_sides(root) as sides:
+        if all(side.name != KAFKA for side in sides):
+            return []  # its tools are as much missing as its broker
+        for side in sides:
+            for size_bytes in SIZES.values():
+                measure(side, size_bytes, effort)
+        for what, size_bytes in SIZES.items():
+            for side in effort.turns(sides):
+                produced, consumed = measure(side, size_bytes, effort)
+                figures.add(f"Java producer, {what}", side.name, produced)
+                figures.add(f"Java consumer, {what}", side.name, consumed)
+    return list(figures.rows())
+
+
+def measure(side: BrokerProcess, record_bytes: int, effort: Effort) -> tuple[Cost, Cost]:
+    """As many records as the client makes in about ``effort.seconds``."""
+    count = int(effort.seconds * 20e6 / (record_bytes + 100))
+    with topic(side, "java") as name:
+        before_s = side.cpu_s()
+        produced_s = produce(side, name, count, record_bytes)
+        between_s = side.cpu_s()
+        consumed_s = consume(side, name, count)
+        after_s = side.cpu_s()
+    size = count * record_bytes
+    return (
+        Cost.of(Load(size, produced_s), between_s - before_s),
+        Cost.of(Load(size, consumed_s), after_s - between_s),
+    )
+
+
+def produce(side: BrokerProcess, name: str, count: int, record_bytes: int) -> float:
+    """By the tool's own watch, which starts when the producer is there."""
+    said = run_tool(
+        *("ProducerPerformance", "--bootstrap-server", side.bootstrap_server, "--topic", name),
+        *("--num-records", str(count), "--record-size", str(record_bytes), "--throughput", "-1"),
+    )
+    summary = said[-1].split()  # N records sent, R records/sec (...
+    if int(summary[0]) != count:
+        raise BrokerFailedError(f"the producer sent {summary[0]} of {count}")
+    return count / float(summary[3])
+
+
+def consume(side: BrokerProcess, name: str, count: int) -> float:
+    """Without the time that joining the group took."""
+    said = run_tool(
+        *("ConsumerPerformance", "--bootstrap-server", side.bootstrap_server, "--topic", name),
+        *("--num-records", str(count), "--hide-header"),
+    )
+    fields = said[-1].split(", ")
+    if int(fields[4]) < count:
+        raise BrokerFailedError(f"the consumer got {fields[4]} of {count}")
+    return int(fields[7]) / 1e3
+
+
+def run_tool(name: str, *arguments: str) -> Sequence[str]:
+    """The lines that it printed."""
+    done = subprocess.run(
+        java_command(TOOL_JVM, f"{TOOLS}.{name}", *arguments),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TOOL_SECONDS,
+        check=False,
+    )
+    lines = [line for line in done.stdout.splitlines() if line.strip()]
+    if done.returncode or not lines:
+        raise BrokerFailedError(f"{name}: {done.stdout[-500:]}{done.stderr[-500:]}")
+    return lines

@@ -1,0 +1,192 @@
+"""The admin port's pages: what can be asked and changed over HTTP, as a Starlette application.
+
+    GET  /health                     200 or 503, with the state of every log directory
+    GET  /metrics                    Prometheus
+    GET  /v1/status                  the cleaner, held topics, failures of retention
+    GET  /v1/topics  /v1/groups
+    GET  /v1/topics/{name}           its partitions
+    POST /v1/topics/{name}/adopt     {"configs": {name: value}}: a held topic is held no more
+    POST /v1/shutdown                as SIGTERM
+
+Answers are JSON, errors {"error": sentence}. Imported when the port is first asked for something.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from stratalog.broker import overview
+from stratalog.broker.admin_guard import AdminGuard
+from stratalog.broker.event_log import log_event
+from stratalog.broker.exposition import CONTENT_TYPE, expose
+from stratalog.broker.services import Services
+from stratalog.errors import (
+    InvalidRequestError,
+    MetadataStoreError,
+    StorageError,
+    StratalogError,
+    UnknownTopicError,
+)
+
+BODY_BYTES_MAX = 64 << 10
+REQUEST_SECONDS_MAX = 60
+_ROWS_A_SLICE = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdminPages:
+    """What the pages are made from. ``shutdown`` asks the broker to stop, and returns at once."""
+
+    services: Services
+    is_ready: Callable[[], bool]
+    shutdown: Callable[[], None] | None
+
+    async def health(self, _request: Request) -> Response:
+        found, body = overview.health(self.services, is_ready=self.is_ready())
+        return JSONResponse(body, 503 if found is overview.Health.UNAVAILABLE else 200)
+
+    async def metrics(self, _request: Request) -> Response:
+        return Sliced(expose(self.services), media_type=CONTENT_TYPE)
+
+    async def status(self, _request: Request) -> Response:
+        return JSONResponse(overview.status(self.services))
+
+    async def topics(self, _request: Request) -> Response:
+        return _json_rows({}, "topics", overview.topics(self.services))
+
+    async def topic(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        return _json_rows({"name": name}, "partitions", overview.partitions(self.services, name))
+
+    async def groups(self, _request: Request) -> Response:
+        return _json_rows({}, "groups", overview.groups(self.services))
+
+    async def adopt(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        configs = (await _body(request)).get("configs")
+        if not isinstance(configs, dict) or not all(
+            isinstance(value, str) for value in configs.values()
+        ):
+            raise InvalidRequestError('the body is not {"configs": {name: value, ...}} of strings')
+        await self.services.topics.adopt(name, configs)
+        log_event("topic_adopted", topic=name, configs=len(configs))
+        return JSONResponse({"topic": name, "configs": configs})
+
+    async def stop(self, _request: Request) -> Response:
+        if self.shutdown is None:
+            raise HTTPException(404, "this broker is stopped by whoever started it")
+        log_event("shutdown_asked", by="admin")
+        self.shutdown()
+        return JSONResponse({"status": "stopping"}, 202)
+
+
+def admin_app(pages: AdminPages, guard: AdminGuard) -> ASGIApp:
+    app = Starlette(
+        routes=[
+            Route("/health", pages.health),
+            Route("/metrics", pages.metrics),
+            Route("/v1/status", pages.status),
+            Route("/v1/topics", pages.topics),
+            Route("/v1/topics/{name}", pages.topic),
+            Route("/v1/groups", pages.groups),
+            Route("/v1/topics/{name}/adopt", pages.adopt, methods=["POST"]),
+            Route("/v1/shutdown", pages.stop, methods=["POST"]),
+        ],
+        exception_handlers={
+            StratalogError: _say_why,
+            HTTPException: _say_status,
+            Exception: _say_nothing,
+        },
+    )
+
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = guard.refusal(scope["method"], scope["headers"])
+        answer: ASGIApp = app
+        if refusal is not None:
+            # The body of who is refused is not read: the connection ends with the answer.
+            headers = {"Connection": "close"}
+            answer = JSONResponse({"error": refusal.reason}, refusal.status, headers=headers)
+        try:
+            # Whoever sends or reads too slowly holds a connection, and there are few of them.
+            async with asyncio.timeout(REQUEST_SECONDS_MAX):
+                await answer(scope, receive, send)
+        except TimeoutError:
+            log_event("admin_timeout", path=scope["path"])
+            raise
+
+    return guarded
+
+
+# --- bodies and answers -----------------------------------------------------------------------
+
+
+class Sliced(StreamingResponse):
+    """Sent slice by slice and nothing beside it: Starlette's own also listens for the client to
+    leave, with a task group that costs an import of 15 ms on the loop."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.stream_response(send)
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    content = b""
+    async for piece in request.stream():
+        content += piece
+        if len(content) > BODY_BYTES_MAX:
+            raise HTTPException(413, f"a body has at most {BODY_BYTES_MAX} bytes")
+    try:
+        # RecursionError: brackets in brackets, thousands deep.
+        body = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise InvalidRequestError(f"the body is not JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise InvalidRequestError("the body is not a JSON object")
+    return body
+
+
+def _json_rows(head: dict[str, Any], name: str, rows: Iterator[dict[str, Any]]) -> Response:
+    """One JSON object whose field ``name`` is a long list, written in slices."""
+    return Sliced(_in_slices(head, name, rows), media_type="application/json")
+
+
+async def _in_slices(
+    head: dict[str, Any], name: str, rows: Iterator[dict[str, Any]]
+) -> AsyncIterator[bytes]:
+    text = json.dumps({**head, name: []}, separators=(",", ":")).removesuffix("]}")
+    for count, row in enumerate(rows):
+        text += ("," if count else "") + json.dumps(row, separators=(",", ":"))
+        if count % _ROWS_A_SLICE == _ROWS_A_SLICE - 1:
+            yield text.encode()
+            text = ""
+            await asyncio.sleep(0)
+    yield (text + "]}").encode()
+
+
+async def _say_why(_request: Request, error: Exception) -> Response:
+    if isinstance(error, UnknownTopicError):
+        status = 404
+    elif isinstance(error, StorageError | MetadataStoreError):
+        status = 503
+    else:
+        status = 400
+    return JSONResponse({"error": str(error)}, status)
+
+
+async def _say_status(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": error.detail}, error.status_code, headers=error.headers)
+
+
+async def _say_nothing(request: Request, error: Exception) -> Response:
+    """A mistake of ours: the client hears that there was one, the log which."""
+    log_event("handler_failed", path=request.url.path, error=f"{type(error).__name__}: {error}")
+    return JSONResponse({"error": "the broker failed to answer; see its log"}, 500)

@@ -1,0 +1,104 @@
+"""uvicorn's HTTP protocol on a socket of ours, without uvicorn's server.
+
+That server wakes up ten times a second and takes over signals; what the admin port needs of it is
+the protocol alone. Connections are few and bounded, and one that says nothing is closed.
+"""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable
+from typing import Final
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from stratalog.broker.admin_app import AdminPages, admin_app
+from stratalog.broker.admin_guard import AdminGuard
+from stratalog.broker.services import Services
+
+CONNECTIONS_MAX: Final = 64
+SILENCE_SECONDS_MAX: Final = 10
+HEADER_BYTES_MAX: Final = 16 << 10
+
+
+class AdminHttp:
+    def __init__(
+        self,
+        services: Services,
+        guard: AdminGuard,
+        is_ready: Callable[[], bool],
+        shutdown: Callable[[], None] | None,
+    ) -> None:
+        self._loop = services.loop
+        self._state = ServerState()
+        self._server: asyncio.Server | None = None
+        pages = AdminPages(services=services, is_ready=is_ready, shutdown=shutdown)
+        self._config = Config(
+            admin_app(pages, guard),
+            http="h11",
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=SILENCE_SECONDS_MAX,
+            h11_max_incomplete_event_size=HEADER_BYTES_MAX,
+        )
+        self._config.load()
+
+    async def start(self, listening: socket.socket) -> None:
+        self._server = await self._loop.create_server(
+            lambda: _AdminProtocol(self._config, self._state, {}, self._loop), sock=listening
+        )
+
+    async def stop(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        tasks = list(self._state.tasks)
+        for task in tasks:
+            task.cancel()
+        for connection in list(self._state.connections):
+            connection.transport.abort()
+        for task in tasks:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+class _AdminProtocol(H11Protocol):
+    """Closes who is one too many, and who does not get to the end of a request's head in time."""
+
+    _silence: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS_MAX:
+            transport.abort()
+        else:
+            self._expect_request()
+
+    def on_response_complete(self) -> None:
+        self._expect_request()
+        super().on_response_complete()
+
+    def _expect_request(self) -> None:
+        self._stop_waiting()
+        self._silence = self.loop.call_later(SILENCE_SECONDS_MAX, self._silent)
+
+    def _silent(self) -> None:
+        # A request that is being answered has a time limit of its own.
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.abort()
+
+    def _stop_waiting(self) -> None:
+        if self._silence is not None:
+            self._silence.cancel()
+            self._silence = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)

@@ -1,0 +1,189 @@
+"""From a frame to its handler, and from the handler's answer to the frame that goes back.
+
+A request that cannot be answered, since its version or its bytes are unknown, closes its
+connection, as in Apache Kafka; ApiVersions of any version is answered.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Protocol
+
+from stratalog.broker.connection import Connection
+from stratalog.broker.metrics import Metrics
+from stratalog.broker.requests import Encoded, Handler, Request
+from stratalog.errors import ProtocolError, StratalogError, UnsupportedVersionError
+from stratalog.protocol.api import ApiKey, is_supported
+from stratalog.protocol.api_versions import encode_too_new
+from stratalog.protocol.codec import (
+    decode_request,
+    decode_request_header,
+    encode_response,
+    frame_response_body,
+)
+
+# What is decoded takes up to fifty times the bytes of a request that was made for it. None but
+# Produce has a reason to be larger than this.
+REQUEST_WITHOUT_RECORDS_MAX_BYTES = 8 << 20
+
+
+class Quotas(Protocol):
+    """How long a client has to keep still after a request, by what it has used."""
+
+    def throttle_ms(self, request: Request, size_bytes: int) -> int: ...
+
+
+class NoQuotas:
+    def throttle_ms(self, request: Request, size_bytes: int) -> int:
+        return 0
+
+
+class Client:
+    """The answering side of one connection."""
+
+    __slots__ = ("_dispatcher", "connection", "host")
+
+    def __init__(self, dispatcher: "Dispatcher", connection: Connection) -> None:
+        self._dispatcher = dispatcher
+        self.connection = connection
+        self.host: str = f"/{connection.peer[0]}"
+
+    def answer(self, request: Request, response: Any) -> None:
+        self._dispatcher.answer(self.connection, request, response)
+
+    def answer_nothing(self, request: Request) -> None:
+        self._dispatcher.answer(self.connection, request, None)
+
+    def close_for(self, request: Request, reason: str) -> None:
+        self._dispatcher.failed(self.connection, ProtocolError("request", -1, -1, reason))
+        self.connection.close()
+
+
+class Dispatcher:
+    """The ``FrameHandler`` of all connections. ``report`` is told of what closes a connection."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        handlers: Mapping[ApiKey, Handler],
+        metrics: Metrics,
+        *,
+        max_frame_bytes: int,
+        report: Callable[[str, Exception], None],
+        quotas: Quotas | None = None,
+    ) -> None:
+        self._loop = loop
+        self._handlers: dict[int, Handler] = {int(key): each for key, each in handlers.items()}
+        self.metrics = metrics
+        self._max_frame_bytes = max_frame_bytes
+        self._report = report
+        self._quotas = None if quotas is None or isinstance(quotas, NoQuotas) else quotas
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.connections: dict[Connection, None] = {}
+
+    # --- connections --------------------------------------------------------------------------
+
+    def opened(self, connection: Connection) -> None:
+        connection.session = Client(self, connection)
+        self.connections[connection] = None
+        self.metrics.connections += 1
+        self.metrics.connections_opened += 1
+
+    def closed(self, connection: Connection) -> None:
+        if self.connections.pop(connection, self) is None:
+            self.metrics.connections -= 1
+
+    def failed(self, connection: Connection, error: Exception) -> None:
+        self.metrics.protocol_errors += 1
+        self._report(f"{connection.peer[0]}:{connection.peer[1]}", error)
+
+    def check(self, api_key: int, size_bytes: int) -> None:
+        limit = self._max_frame_bytes
+        if api_key > ApiKey.PRODUCE:
+            limit = min(limit, REQUEST_WITHOUT_RECORDS_MAX_BYTES)
+        if not 0 <= size_bytes <= limit:
+            raise ProtocolError(
+                "request", -1, 0, f"it claims {size_bytes} bytes; at most {limit} are read"
+            )
+
+    # --- requests -----------------------------------------------------------------------------
+
+    def handle(self, connection: Connection, frame: memoryview) -> None:
+        header, position = decode_request_header(frame)
+        key, version = header.api_key, header.api_version
+        request = Request(
+            key,
+            version,
+            header.correlation_id,
+            header.client_id or "",
+            None,
+            connection.session,
+            time.perf_counter_ns(),
+            key == 0,
+        )
+        connection.expect(request)
+        handler = self._handlers.get(key)
+        if handler is None or not is_supported(key, version):
+            self._refuse_version(connection, request)
+            return
+        request.body = decode_request(key, version, frame, position)
+        result = handler(request)
+        if result is None:
+            return
+        if isinstance(result, Coroutine):
+            task = self._loop.create_task(self._finish(connection, request, result))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        else:
+            self.answer(connection, request, result)
+
+    def _refuse_version(self, connection: Connection, request: Request) -> None:
+        if request.api_key == ApiKey.API_VERSIONS:
+            self.metrics.request_done(request.api_key, 0, True)
+            connection.answer(request, encode_too_new(request.correlation_id))  # type: ignore[arg-type]
+            return
+        raise UnsupportedVersionError(f"api key {request.api_key} request", request.api_version)
+
+    async def _finish(
+        self, connection: Connection, request: Request, work: Coroutine[Any, Any, Any]
+    ) -> None:
+        try:
+            response = await work
+        except Exception as error:  # noqa: BLE001 - one client's trouble is not the others'
+            self.failed(connection, error)
+            connection.close()
+            return
+        if response is not None:
+            self.answer(connection, request, response)
+
+    def answer(self, connection: Connection, request: Request, response: Any) -> None:
+        if connection.is_closed:
+            return
+        duration_ns = time.perf_counter_ns() - request.received_ns
+        key = request.api_key
+        self.metrics.request_done(key, duration_ns, getattr(response, "error_code", 0) != 0)
+        if response is None:
+            connection.answer(request, ())
+            return
+        if self._quotas is not None:
+            throttle_ms = self._quotas.throttle_ms(request, 0)
+            if throttle_ms:
+                if type(response) is not Encoded:
+                    response = response._replace(throttle_time_ms=throttle_ms)
+                connection.mute(throttle_ms)
+        version, correlation_id = request.api_version, request.correlation_id
+        try:
+            if type(response) is Encoded:
+                parts = frame_response_body(key, version, correlation_id, response.body)
+            else:
+                parts = encode_response(key, version, correlation_id, response)
+        except StratalogError as error:
+            self.failed(connection, error)
+            connection.close()
+            return
+        connection.answer(request, parts)  # type: ignore[arg-type]
+
+    async def drain(self) -> None:
+        """Wait for what has been begun and cannot be cut short."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)

@@ -1,0 +1,217 @@
+"""Produce: batches from the receive buffer to their logs, without a Python object for a record."""
+
+from struct import Struct
+from typing import NamedTuple
+
+from stratalog.broker.error_mapping import code_of, message_of
+from stratalog.broker.requests import Handler, Request
+from stratalog.broker.services import Services
+from stratalog.broker.topic_names import TopicNames
+from stratalog.errors import (
+    CorruptBatchError,
+    InvalidRecordError,
+    NotLeaderError,
+    ProducerError,
+    StratalogError,
+    UnknownTopicError,
+    UnknownTopicIdError,
+    UnsupportedCompressionError,
+)
+from stratalog.protocol.api import ApiKey
+from stratalog.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from stratalog.replication.replica_manager import AppendResult
+from stratalog.storage.layout import TopicPartition
+
+_FIRST_WITH_TOPIC_IDS = 13
+_FIRST_WITH_ZSTD = 7
+_ZSTD = 4
+# Of a batch, or of the messages that came before batches.
+_unpack_length = Struct(">8xi").unpack_from
+_LENGTH_END = 12
+_SMALLEST_LENGTH = 14
+_MAGIC_POSITION = 16
+_ATTRIBUTES_POSITION = 22  # of two bytes the one with the codec
+
+# What a log refuses for its own rules is answered with where that log starts.
+_REFUSED_BY_THE_LOG = (InvalidRecordError, ProducerError)
+
+Results = dict[TopicPartition, AppendResult]
+
+
+class Asked(NamedTuple):
+    """A topic of a request: its name, the name and id that the client used, its partitions."""
+
+    topic: str
+    name: str
+    topic_id: bytes
+    partitions: list[int]
+
+
+class ProduceHandlers:
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._replicas = services.replicas
+        self._metrics = services.metrics
+        self._names = TopicNames(services.store)
+
+    def table(self) -> dict[ApiKey, Handler]:
+        return {ApiKey.PRODUCE: self.produce}
+
+    def produce(self, request: Request) -> None:
+        body: ProduceRequest = request.body
+        has_ids = request.api_version >= _FIRST_WITH_TOPIC_IDS
+        names = [
+            self._names.by_id(each.topic_id) if has_ids else each.name for each in body.topic_data
+        ]
+        entries = {}
+        refused: Results = {}
+        for topic, name in zip(body.topic_data, names, strict=True):
+            for index, records in topic.partition_data:
+                key = TopicPartition(name, index)
+                try:
+                    if not name and has_ids:
+                        raise UnknownTopicIdError(topic.topic_id.hex())
+                    if self._replicas.find(key) is None:
+                        raise UnknownTopicError(name, index)
+                    entries[key] = checked(records, request.api_version)
+                except StratalogError as error:
+                    refused[key] = AppendResult(error=error)
+
+        asked = [
+            # A partition that is named twice is answered once.
+            Asked(
+                name,
+                topic.name,
+                topic.topic_id,
+                list(dict.fromkeys(each.index for each in topic.partition_data)),
+            )
+            for topic, name in zip(body.topic_data, names, strict=True)
+            if topic.partition_data
+        ]
+        # From here on nobody needs the records but who appends them: the answer may have to wait.
+        request.body = None
+
+        def respond(results: Results) -> None:
+            self._respond(request, body.acks, asked, results, refused)
+
+        self._replicas.append_records(
+            entries, respond, required_acks=body.acks, timeout_ms=body.timeout_ms
+        )
+
+    def _respond(
+        self,
+        request: Request,
+        acks: int,
+        asked: list[Asked],
+        results: Results,
+        refused: Results,
+    ) -> None:
+        metrics = self._metrics
+        failure: StratalogError | None = None
+        responses = []
+        for topic in asked:
+            answers = []
+            for index in topic.partitions:
+                key = TopicPartition(topic.topic, index)
+                info, error = results[key] if key in results else refused[key]
+                if error is not None:
+                    failure = error
+                    metrics.produce_failed(topic.topic)
+                    answers.append(
+                        self._refusal(topic.topic, index, error, is_from_log=key in results)
+                    )
+                    continue
+                assert info is not None, "what was not refused was appended"
+                metrics.produced(
+                    topic.topic, info.size_bytes, info.last_offset - info.first_offset + 1
+                )
+                answers.append(
+                    PartitionProduceResponse(
+                        index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset
+                    )
+                )
+            responses.append(TopicProduceResponse(topic.name, topic.topic_id, answers))
+        if acks != 0:
+            is_elsewhere = isinstance(failure, NotLeaderError)
+            endpoints = self._endpoints() if is_elsewhere else ()
+            request.respond(ProduceResponse(responses, 0, endpoints))
+        elif failure is None:
+            request.respond_nothing()
+        else:
+            # There is no answer to say it in; a client that has to connect again looks around.
+            request.close(f"a produce request with acks=0 failed: {failure}")
+
+    def _refusal(
+        self, name: str, index: int, error: StratalogError, *, is_from_log: bool
+    ) -> PartitionProduceResponse:
+        record_errors: tuple[BatchIndexAndErrorMessage, ...] = ()
+        if isinstance(error, InvalidRecordError):
+            record_errors = tuple(
+                BatchIndexAndErrorMessage(rejected.index, rejected.reason)
+                for rejected in error.rejected
+            )
+        leader = LeaderIdAndEpoch()
+        log_start_offset = -1
+        partition = self._replicas.find(TopicPartition(name, index))
+        if partition is not None:
+            if isinstance(error, NotLeaderError):
+                leader = LeaderIdAndEpoch(partition.leader_id, partition.leader_epoch)
+            elif is_from_log and isinstance(error, _REFUSED_BY_THE_LOG):
+                log_start_offset = partition.log.log_start_offset
+        return PartitionProduceResponse(
+            index,
+            code_of(error),
+            -1,
+            log_start_offset=log_start_offset,
+            record_errors=record_errors,
+            error_message=message_of(error),
+            current_leader=leader,
+        )
+
+    def _endpoints(self) -> tuple[NodeEndpoint, ...]:
+        endpoint = self._services.endpoint
+        return (NodeEndpoint(self._services.node_id, endpoint.host, endpoint.port),)
+
+
+def checked(records: memoryview | None, version: int) -> memoryview:
+    """What every produce request must look like, before its topic's rules are asked: exactly one
+    batch of magic 2, and perhaps bytes behind it that are too few for another."""
+    size_bytes = 0 if records is None else _batch_bytes(records, 0)
+    if records is None or not size_bytes or _batch_bytes(records, size_bytes):
+        raise InvalidRecordError("a produce request holds exactly one batch for each partition")
+    magic = records[_MAGIC_POSITION]
+    if magic != 2:
+        raise InvalidRecordError(f"a produce request holds batches of magic 2, not of {magic}")
+    if (
+        size_bytes > _ATTRIBUTES_POSITION
+        and records[_ATTRIBUTES_POSITION] & 7 == _ZSTD
+        and version < _FIRST_WITH_ZSTD
+    ):
+        raise UnsupportedCompressionError(
+            _ZSTD, f"zstd needs Produce requests of version {_FIRST_WITH_ZSTD} or later"
+        )
+    return records if size_bytes == len(records) else records[:size_bytes]
+
+
+def _batch_bytes(records: memoryview, position: int) -> int:
+    """How long the batch is that starts there; 0 if none does, or not the whole of one."""
+    left = len(records) - position
+    if left < _LENGTH_END:
+        return 0
+    (length,) = _unpack_length(records, position)
+    if length < _SMALLEST_LENGTH:
+        raise CorruptBatchError(f"a batch of length {length} is less than the smallest message")
+    if left <= _MAGIC_POSITION:
+        return 0
+    magic = records[position + _MAGIC_POSITION]
+    if magic > 2:
+        raise CorruptBatchError(f"magic {magic} is no format of batches")
+    return length + _LENGTH_END if left >= length + _LENGTH_END else 0

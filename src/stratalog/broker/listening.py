@@ -1,0 +1,132 @@
+"""Accepts connections, within the limits on their number, and lets go of idle ones."""
+
+import asyncio
+import socket
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+
+from stratalog.broker.connection import Connection, Shared
+from stratalog.broker.dispatcher import Dispatcher
+from stratalog.broker.event_log import log_event
+from stratalog.config import BrokerConfig
+from stratalog.config.listeners import Listener, format_address
+from stratalog.errors import ConfigError
+
+SWEEP_MS = 5_000
+# A request that was begun and not gone on with for this long is given up, where memory is short.
+STALLED_MS = 10_000
+_ACCEPTS_A_TURN = 64
+_RETRY_SECONDS = 0.1
+
+
+def bind(listener: Listener, backlog: int) -> socket.socket:
+    """A socket that listens; a sentence if it cannot."""
+    host = listener.host or "0.0.0.0"
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, listener.port))
+        sock.listen(backlog)
+        sock.setblocking(False)
+    except OSError as error:
+        sock.close()
+        reason = f"cannot be listened on: {error.strerror or error}"
+        raise ConfigError("listeners", str(listener), reason) from error
+    return sock
+
+
+class Acceptor:
+    """Confined to the loop."""
+
+    def __init__(
+        self,
+        shared: Shared,
+        dispatcher: Dispatcher,
+        sock: socket.socket,
+        config: BrokerConfig,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._shared = shared
+        self._dispatcher = dispatcher
+        self._socket = sock
+        self._config = config
+        self._now_ms = now_ms
+        self._per_host: Counter[str] = Counter()
+        shared.loop.add_reader(sock.fileno(), self._accept)
+
+    def _accept(self) -> None:
+        for _ in range(_ACCEPTS_A_TURN):
+            try:
+                sock, peer = self._socket.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                # Out of descriptors, most likely: the next ones wait until others have gone.
+                log_event("accept_failed", reason=error.strerror or str(error))
+                self._shared.loop.remove_reader(self._socket.fileno())
+                self._shared.loop.call_later(_RETRY_SECONDS, self._accept_again)
+                return
+            self._take(sock, peer[0])
+
+    def _accept_again(self) -> None:
+        if self._socket.fileno() >= 0:
+            self._shared.loop.add_reader(self._socket.fileno(), self._accept)
+
+    def _take(self, sock: socket.socket, host: str) -> None:
+        config = self._config
+        connections = self._dispatcher.connections
+        if len(connections) >= config.max_connections:
+            self._refuse(sock, host, f"max.connections={config.max_connections}")
+            return
+        if self._per_host[host] >= config.max_connections_per_ip:
+            self._refuse(sock, host, f"max.connections.per.ip={config.max_connections_per_ip}")
+            return
+        try:
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection = Connection(self._shared, sock, self._now_ms)
+        except OSError:
+            sock.close()  # it has gone again already
+            return
+        self._per_host[host] += 1
+        connection.on_close = lambda: self._forget(host)
+        self._dispatcher.opened(connection)
+
+    def _refuse(self, sock: socket.socket, host: str, rule: str) -> None:
+        sock.close()
+        self._dispatcher.metrics.connections_refused += 1
+        log_event("connection_refused", client=host, reason=rule)
+
+    def _forget(self, host: str) -> None:
+        self._per_host[host] -= 1
+        if not self._per_host[host]:
+            del self._per_host[host]
+
+    def sweep(self, now_ms: int) -> None:
+        """Close who has been idle for too long, or keeps memory that others need."""
+        idle_since_ms = now_ms - self._config.connections_max_idle_ms
+        stalled_since_ms = now_ms - STALLED_MS
+        memory = self._shared.memory
+        is_short = 2 * memory.used_bytes > memory.limit_bytes
+        for connection in list(self._dispatcher.connections):
+            if connection.active_ms < idle_since_ms and not connection.is_waiting:
+                connection.close()
+            elif is_short and connection.is_in_frame and connection.active_ms < stalled_since_ms:
+                peer = format_address(*connection.peer[:2])
+                log_event("client_disconnected", client=peer, reason="its request did not arrive")
+                connection.close()
+
+    def stop(self) -> None:
+        with suppress(OSError, ValueError):
+            self._shared.loop.remove_reader(self._socket.fileno())
+        self._socket.close()
+        for connection in list(self._dispatcher.connections):
+            connection.close()
+
+
+def run_later(loop: asyncio.AbstractEventLoop, function: Callable[[], object]) -> None:
+    """From any thread: run ``function`` on the loop, if it still runs."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(function)

@@ -1,0 +1,54 @@
+"""What handlers stand on: the parts of one broker, made by ``Broker`` and handed to all of them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from stratalog.clock import Clock
+from stratalog.config import BrokerConfig
+from stratalog.metadata.sqlite_store import SqliteMetadataStore
+from stratalog.replication.replica_manager import ReplicaManager
+from stratalog.storage.manager import LogManager
+
+if TYPE_CHECKING:
+    from stratalog.broker.metrics import Metrics
+    from stratalog.broker.topics import TopicChanges
+    from stratalog.coordinator.coordinator import GroupCoordinator
+
+
+class RunBlocking(Protocol):
+    """Runs a function that waits for a disk on the broker's one worker for metadata, in order."""
+
+    def __call__(self, function: Callable[[], Any]) -> Awaitable[Any]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where clients are told to connect."""
+
+    host: str
+    port: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Services:
+    clock: Clock
+    loop: asyncio.AbstractEventLoop
+    store: SqliteMetadataStore
+    logs: LogManager
+    replicas: ReplicaManager
+    topics: "TopicChanges"
+    groups: "GroupCoordinator"
+    metrics: "Metrics"
+    endpoint: Endpoint
+    run_blocking: RunBlocking
+
+    @property
+    def config(self) -> BrokerConfig:
+        """With the dynamic settings over those it was started with."""
+        return self.store.broker
+
+    @property
+    def node_id(self) -> int:
+        return self.store.image.node_id

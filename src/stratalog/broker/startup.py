@@ -1,0 +1,354 @@
+"""From settings to open logs: locks, metadata, adoption or reconciliation, leader epochs.
+
+The order is what makes it safe. (1) The locks of all log directories are taken; before that nothing
+is read, and a start that is refused has changed nothing. (2) The metadata store is opened, in the
+directory that has it. (3) If it is empty, what is there is adopted: one transaction, from which on
+the store decides. (4) Else the directories are held against it: what it does not know becomes a
+stray, what was being deleted or created is finished. (5) The logs are opened. (6) Every partition
+that this node leads begins a new leader epoch, in the store and in the logs.
+
+A crash between any two steps leaves what the next start settles in the same way.
+"""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from stratalog.broker.finding import find_directory, read_controller, survey_directory
+from stratalog.broker.owner_file import Owner, remove_owner_files, write_owner_files
+from stratalog.clock import Clock, SystemClock
+from stratalog.config import BrokerConfig, TopicConfig
+from stratalog.errors import (
+    ConfigError,
+    DiskError,
+    LogDirectoryError,
+    StorageError,
+    StratalogError,
+)
+from stratalog.metadata import MetadataImage, PartitionChange, TopicState
+from stratalog.metadata.adoption import FoundReplica, plan_adoption
+from stratalog.metadata.reconciliation import PlacedReplica, Reconciliation, reconcile
+from stratalog.metadata.sqlite_store import METADATA_FILE, SqliteMetadataStore
+from stratalog.storage.checkpoint import EpochEntry
+from stratalog.storage.directory import Identity, LogDirectory, acquire_all, for_each_online
+from stratalog.storage.epochs import assign_together
+from stratalog.storage.files import FileSystem, OsFileSystem, read_file, replace_file
+from stratalog.storage.layout import (
+    DELETE_DIRECTORY,
+    STRAY_DIRECTORY,
+    TopicPartition,
+    replica_directory,
+    suffixed_directory,
+)
+from stratalog.storage.making import NewLog
+from stratalog.storage.manager import LogManager
+
+# In the directories without the store: where it is, so that they are not adopted without it.
+METADATA_POINTER = ".stratalog-metadata-in"
+
+
+@dataclass(slots=True, kw_only=True)
+class OpenedBroker:
+    """What a broker stands on. ``notes`` are for the operator; ``held`` says of each topic of which
+    nothing may be removed why that is so."""
+
+    store: SqliteMetadataStore
+    logs: LogManager
+    notes: tuple[str, ...]
+    held: Mapping[str, str]
+
+    def announce(self, owner: Owner) -> None:
+        """Say in the log directories how their owner can be reached."""
+        paths = [each.path for each in self.logs.directories if each.is_online]
+        with suppress(DiskError):  # they serve their clients without it
+            write_owner_files(paths, owner)
+
+    def close(self) -> None:
+        """Leave all as a clean stop does. The locks are the last that is let go of."""
+        remove_owner_files(each.path for each in self.logs.directories)
+        try:
+            self.store.close()
+        finally:
+            self.logs.shutdown()
+
+
+def open_broker(
+    config: BrokerConfig,
+    *,
+    files: FileSystem | None = None,
+    clock: Clock | None = None,
+    is_config_known: bool = False,
+    is_threaded: bool = True,
+) -> OpenedBroker:
+    """Open what ``config`` names. ``is_config_known``: it has the settings of the broker that
+    wrote the directories, if another did; without them, what is not certain is held."""
+    files = files or OsFileSystem()
+    directories = [LogDirectory(files, path) for path in config.log_directories]
+    acquire_all(directories)
+    store = None
+    try:
+        place = _metadata_place(directories)
+        store = SqliteMetadataStore.open(f"{place.path}/{METADATA_FILE}", broker=config)
+        return _Opening(config, store, directories, clock or SystemClock()).run(
+            is_config_known=is_config_known, is_threaded=is_threaded
+        )
+    except BaseException:
+        if store is not None:
+            store.close()
+        for directory in directories:
+            directory.release()
+        raise
+
+
+def _metadata_place(directories: Sequence[LogDirectory]) -> LogDirectory:
+    """The directory whose metadata store counts; the first that is usable in the very beginning."""
+    online = [each for each in directories if each.is_online]
+    if not online:
+        reasons = "; ".join(each.state.reason for each in directories)
+        raise LogDirectoryError(f"no log directory can be used: {reasons}")
+    holding = [each for each in online if each.files.exists(f"{each.path}/{METADATA_FILE}")]
+    if len(holding) > 1:
+        places = " and ".join(each.path for each in holding)
+        raise LogDirectoryError(
+            f"there is metadata in {places}: they were not served together, and only one can count"
+        )
+    if holding:
+        return holding[0]
+    for each in directories:
+        if not each.is_online:
+            raise LogDirectoryError(
+                f"{each.path} cannot be used ({each.state.reason}), and the metadata may be there"
+            )
+    for each in online:
+        pointer = f"{each.path}/{METADATA_POINTER}"
+        if each.files.exists(pointer):
+            where = read_file(each.files, pointer).decode(errors="replace").strip()
+            raise LogDirectoryError(
+                f"the metadata of {each.path} is in {where}, which is not a log directory now or "
+                f"has lost it; without {pointer} the directory would be adopted as if found"
+            )
+    return online[0]
+
+
+class _TopicConfigs:
+    """What the store knows of a topic's configs; None if they are not known, or it is none."""
+
+    def __init__(self, store: SqliteMetadataStore) -> None:
+        self._store = store
+        self._of_image: tuple[MetadataImage, BrokerConfig, dict[str, TopicConfig | None]] | None = (
+            None
+        )
+
+    def __call__(self, topic: str) -> TopicConfig | None:
+        image = self._store.image
+        known = self._of_image
+        if known is None or known[0] is not image:
+            # One value, replaced as a whole: logs are opened on several threads.
+            known = self._of_image = (image, self._store.broker, {})
+        _, broker, configs = known
+        if topic not in configs:
+            found = image.topics.get(topic)
+            configs[topic] = (
+                None
+                if found is None or found.is_held
+                else TopicConfig.from_properties(found.configs, broker=broker)
+            )
+        return configs[topic]
+
+
+class _Opening:
+    """One start, step by step."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        store: SqliteMetadataStore,
+        directories: Sequence[LogDirectory],
+        clock: Clock,
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._directories = directories
+        self._clock = clock
+        self._notes: list[str] = []
+        self._held: dict[str, str] = {}
+
+    def run(self, *, is_config_known: bool, is_threaded: bool) -> OpenedBroker:
+        is_first = not self._store.is_initialized
+        if is_first:
+            self._adopt(is_config_known=is_config_known)
+        self._check_node()
+        plan = self._reconcile()
+        image = self._store.image
+        logs = LogManager(
+            self._store.broker,
+            files=self._directories[0].files,
+            clock=self._clock,
+            topic_config=_TopicConfigs(self._store),
+            identity=Identity(image.cluster_id, image.node_id, uuid.UUID(int=0)),
+            directories=self._directories,
+            is_threaded=is_threaded,
+        )
+        logs.start()
+        try:
+            self._create(logs, plan)
+            self._name(logs)
+            self._lead(logs, begin_epochs=not is_first)
+        except BaseException:
+            logs.shutdown()
+            raise
+        self._leave_pointers()
+        for name, topic in self._store.image.topics.items():
+            if topic.is_held:
+                self._held.setdefault(name, "its configs are not known")
+        return OpenedBroker(store=self._store, logs=logs, notes=tuple(self._notes), held=self._held)
+
+    @property
+    def _online(self) -> list[LogDirectory]:
+        return [each for each in self._directories if each.is_online]
+
+    # --- whose it is, and what is there -------------------------------------------------------
+
+    def _adopt(self, *, is_config_known: bool) -> None:
+        for each in self._directories:
+            if not each.is_online:
+                raise LogDirectoryError(
+                    f"{each.path} cannot be used ({each.state.reason}): what is adopted must be "
+                    "there wholly"
+                )
+        found = [survey_directory(each, self._notes) for each in self._online]
+        adoption = plan_adoption(
+            found,
+            cluster=read_controller(self._online),
+            broker=self._config,
+            is_broker_config_known=is_config_known,
+            node_id=self._config.stated_node_id,
+        )
+        self._notes += adoption.notes
+        self._held.update(adoption.held)
+        self._store.initialize(adoption.cluster_id, adoption.node_id, adoption.update)
+
+    def _check_node(self) -> None:
+        stated, known = self._config.stated_node_id, self._store.image.node_id
+        if stated not in (None, known):
+            raise ConfigError("node.id", stated, f"is not that of these directories, {known}")
+
+    def _reconcile(self) -> Reconciliation:
+        found = []
+        for_each_online(self._directories, lambda each: found.append(find_directory(each)))
+        plan = reconcile(self._store.image, found)
+        self._set_aside(plan.strays, STRAY_DIRECTORY)
+        for stray in plan.strays:
+            self._notes.append(f"{stray.path}/{stray.replica} is of no topic and is a stray now")
+        self._set_aside(plan.to_delete, DELETE_DIRECTORY)
+        if all(each.is_online for each in self._directories):
+            self._store.finish_delete(*self._store.image.deleting)
+        for missing in plan.missing:
+            self._notes.append(f"the directory of {missing} is gone or cannot be used")
+        return plan
+
+    def _set_aside(self, placed: Sequence[PlacedReplica], state: str) -> None:
+        """Rename directories, durably before the store forgets about them."""
+        for directory in self._online:
+            own = [each.replica for each in placed if each.path == directory.path]
+            try:
+                for replica in own:
+                    key = TopicPartition(replica.topic, replica.partition)
+                    directory.files.rename(
+                        f"{directory.path}/{replica_directory(key)}",
+                        f"{directory.path}/{suffixed_directory(key, state)}",
+                    )
+                if own:
+                    directory.files.sync_directory(directory.path)
+            except StorageError as error:
+                directory.fail(str(error))
+
+    # --- logs ---------------------------------------------------------------------------------
+
+    def _create(self, logs: LogManager, plan: Reconciliation) -> None:
+        """Make the logs of topics whose creation was interrupted."""
+        image = self._store.image
+        wanted = [self._new_log(image, each) for each in plan.to_create]
+        if wanted:
+            try:
+                logs.plan_create(wanted, is_new=False)
+                logs.make(wanted)
+                for new in wanted:
+                    logs.take_in(new)
+            except StratalogError as error:
+                self._notes.append(f"a topic that was being created is not whole yet: {error}")
+        self._store.mark_live(
+            *(
+                topic.topic_id
+                for topic in image.topics.values()
+                if topic.state is TopicState.CREATING
+                and all(
+                    TopicPartition(topic.name, each.partition) in logs
+                    for each in topic.partitions
+                    if image.node_id in each.replicas
+                )
+            )
+        )
+
+    def _new_log(self, image: MetadataImage, replica: FoundReplica) -> NewLog:
+        partition = image.topics[replica.topic].partitions[replica.partition]
+        key = TopicPartition(replica.topic, replica.partition)
+        return NewLog(key, replica.topic_id, leader_epoch=partition.leader_epoch)
+
+    def _name(self, logs: LogManager) -> None:
+        """Write the topic ids that a broker did not come to write, or that predates them."""
+        for log in logs:
+            topic = self._store.image.topics.get(log.topic_partition.topic)
+            if log.topic_id is None and topic is not None:
+                try:
+                    log.assign_topic_id(topic.topic_id)
+                except DiskError as error:
+                    log.fail(error)
+
+    def _lead(self, logs: LogManager, *, begin_epochs: bool) -> None:
+        """Who reads with an epoch learns from a new one that its leader was started again; so each
+        start begins one, above whatever the log itself knows. Adoption has just done so."""
+        node_id = self._store.image.node_id
+        if begin_epochs:
+            known = {log.topic_partition: log.epochs.latest_epoch for log in logs}
+            self._store.change_partitions(
+                [
+                    PartitionChange(
+                        name=topic.name,
+                        partition=each.partition,
+                        leader=node_id,
+                        leader_epoch_above=known.get(
+                            TopicPartition(topic.name, each.partition), -1
+                        ),
+                    )
+                    for topic in self._store.image.topics.values()
+                    for each in topic.partitions
+                    if node_id in each.isr
+                ]
+            )
+        for_each_online(self._directories, self._assign_epochs)
+
+    def _assign_epochs(self, directory: LogDirectory) -> None:
+        image = self._store.image
+        wanted = []
+        for key, log in directory.logs.items():
+            partition = image.topics[key.topic].partitions[key.partition]
+            if partition.leader == image.node_id:
+                entry = EpochEntry(partition.leader_epoch, log.log_end_offset)
+                wanted.append((log.epochs, entry))
+        assign_together(directory.files, directory.path, wanted)
+
+    def _leave_pointers(self) -> None:
+        place = self._store.path.removesuffix(f"/{METADATA_FILE}")
+        content = f"{place}\n".encode()
+        for directory in self._online:
+            pointer = f"{directory.path}/{METADATA_POINTER}"
+            if directory.path == place:
+                continue
+            try:
+                exists = directory.files.exists(pointer)
+                if not exists or read_file(directory.files, pointer) != content:
+                    replace_file(directory.files, pointer, content)
+            except StorageError as error:
+                directory.fail(str(error))

@@ -1,0 +1,44 @@
+"""Where ``stratalog`` begins: the one place that turns errors to exits.
+
+``stratalog serve`` is what people wait for, so it is not made to wait for the other commands nor
+for what they are made with, which are imported with ``app``.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from stratalog.errors import StratalogError
+
+FAILURE = 1
+
+
+def run_command(command: Callable[[], int | None]) -> int:
+    """Run one command; returns its exit code. Never a traceback for what we foresaw."""
+    try:
+        return command() or 0
+    except StratalogError as error:
+        sys.stdout.flush()
+        sys.stderr.write(f"{error}\n")
+        return FAILURE
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Python would complain again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILURE
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else FAILURE
+
+
+def run_serve(arguments: Sequence[str]) -> int:
+    from stratalog.cli.serve import main as serve
+
+    return run_command(lambda: serve(arguments))
+
+
+def main() -> None:
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["serve"]:
+        sys.exit(run_serve(arguments[1:]))
+    from stratalog.cli.app import run
+
+    sys.exit(run(arguments))

@@ -1,0 +1,290 @@
+"""``stratalog produce``: lines to records, as kafka-console-producer does.
+
+A record that could not be written is counted and told, and the command ends with exit code 1:
+silence means that the broker has acknowledged every line.
+"""
+
+import contextlib
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
+
+import typer
+
+from stratalog.cli.client import (
+    DEFAULT_BOOTSTRAP_SERVER,
+    BootstrapOption,
+    client_error,
+    connection,
+    pairs,
+    read_properties,
+    told,
+)
+from stratalog.cli.client_names import NameArgument, one_name
+from stratalog.cli.client_options import OptionalValues
+from stratalog.cli.output import (
+    OutputFormat,
+    OutputOption,
+    UsageError,
+    is_watched,
+    plural,
+    write_error,
+    write_json,
+)
+from stratalog.cli.produce_lines import Headers, LineReader
+
+if TYPE_CHECKING:
+    from confluent_kafka import Producer
+
+_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+_ERRORS_TOLD = 5
+
+
+class ProduceCommand(OptionalValues):
+    defaults: ClassVar[Mapping[str, str]] = {"--compression-codec": "gzip"}
+
+
+def produce(
+    name: NameArgument = None,
+    topic: Annotated[
+        str | None, typer.Option("--topic", metavar="TOPIC", help="The topic to write to.")
+    ] = None,
+    file: Annotated[
+        str | None, typer.Option("--file", metavar="FILE", help="Read lines from here, not stdin.")
+    ] = None,
+    partition: Annotated[
+        int | None, typer.Option("--partition", min=0, help="Write to this partition only.")
+    ] = None,
+    key_separator: Annotated[
+        str | None,
+        typer.Option("--key-separator", help="Lines are key, this separator, value."),
+    ] = None,
+    headers: Annotated[
+        bool, typer.Option("--headers", help="Lines begin with headers: n:v,n:v and a tab.")
+    ] = False,
+    header: Annotated[
+        list[str] | None,
+        typer.Option("--header", "-H", metavar="NAME=VALUE", help="A header for every record."),
+    ] = None,
+    reader_property: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--reader-property",
+            "--property",
+            metavar="NAME=VALUE",
+            help="How lines are read: parse.key, key.separator, parse.headers, headers.delimiter, "
+            "headers.separator, headers.key.separator, ignore.error, null.marker.",
+        ),
+    ] = None,
+    reader_config: Annotated[
+        str | None,
+        typer.Option("--reader-config", metavar="FILE", help="A file of such properties."),
+    ] = None,
+    compression_codec: Annotated[
+        str,
+        typer.Option("--compression-codec", help="none, gzip (if no value), snappy, lz4, zstd."),
+    ] = "none",
+    acks: Annotated[
+        str, typer.Option("--request-required-acks", "--acks", help="0, 1, -1 or all.")
+    ] = "-1",
+    sync: Annotated[bool, typer.Option("--sync", help="Send one record at a time.")] = False,
+    batch_size: Annotated[
+        int | None, typer.Option("--batch-size", min=1, help="Bytes of a batch.")
+    ] = None,
+    linger_ms: Annotated[
+        int | None, typer.Option("--timeout", min=0, help="How long a batch waits to fill, in ms.")
+    ] = None,
+    retries: Annotated[
+        int | None,
+        typer.Option("--message-send-max-retries", min=0, help="How often to try again."),
+    ] = None,
+    retry_backoff_ms: Annotated[
+        int | None, typer.Option("--retry-backoff-ms", min=1, help="The pause before that, in ms.")
+    ] = None,
+    request_timeout_ms: Annotated[
+        int | None, typer.Option("--request-timeout-ms", min=1, help="How long acks may take.")
+    ] = None,
+    max_memory_bytes: Annotated[
+        int | None, typer.Option("--max-memory-bytes", min=1024, help="What may wait to be sent.")
+    ] = None,
+    command_property: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--command-property",
+            "--producer-property",
+            metavar="NAME=VALUE",
+            help="A setting of the client; may be repeated.",
+        ),
+    ] = None,
+    command_config: Annotated[
+        str | None,
+        typer.Option(
+            "--command-config",
+            "--producer.config",
+            metavar="FILE",
+            help="A properties file with settings of the client.",
+        ),
+    ] = None,
+    bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP_SERVER,
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
+    """Write lines to a topic, each as a record."""
+    chosen = one_name(name, topic)
+    if compression_codec not in _CODECS:
+        raise UsageError(f"--compression-codec is one of {', '.join(_CODECS)}.")
+    reader = _reader(reader_config, reader_property, key_separator, headers=headers)
+    fixed = tuple(
+        (each, value.encode("utf-8", "surrogateescape"))
+        for each, value in pairs(header or (), "--header").items()
+    )
+    settings = _settings(
+        acks,
+        {
+            "compression.type": compression_codec,
+            "linger.ms": linger_ms,
+            "batch.size": batch_size,
+            "retries": retries,
+            "retry.backoff.ms": retry_backoff_ms,
+            "request.timeout.ms": request_timeout_ms,
+            "queue.buffering.max.kbytes": None
+            if max_memory_bytes is None
+            else max_memory_bytes // 1024,
+        },
+    )
+    wanted = connection(bootstrap_server, command_config, command_property)
+    with _lines(file) as lines:
+        producer = wanted.producer(settings)
+        sending = _Sending(producer, chosen, partition, fixed, is_sync=sync)
+        try:
+            for key, value, own in reader.records(lines):
+                sending.send(key, value, own)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            # Also when a line is wrong: those before it were given to be written.
+            sending.finish()
+    _tell(sending, output)
+
+
+class _Sending:
+    """Counts what was acknowledged and what was not."""
+
+    def __init__(
+        self,
+        producer: "Producer",
+        topic: str,
+        partition: int | None,
+        headers: Headers,
+        *,
+        is_sync: bool,
+    ) -> None:
+        self.topic = topic
+        self.written = 0
+        self.errors: dict[str, int] = {}
+        self._producer = producer
+        self._headers = headers
+        self._is_sync = is_sync
+        self._where = {} if partition is None else {"partition": partition}
+
+    @property
+    def failed(self) -> int:
+        return sum(self.errors.values())
+
+    def send(self, key: bytes | None, value: bytes | None, headers: Headers) -> None:
+        from confluent_kafka import KafkaException
+
+        every: list[tuple[str, str | bytes | None]] = [*self._headers, *headers]
+        while True:
+            try:
+                self._producer.produce(
+                    self.topic,
+                    value,
+                    key,
+                    on_delivery=self._delivered,
+                    headers=every or None,
+                    **self._where,  # type: ignore[arg-type]
+                )
+            except BufferError:
+                # As much waits as may wait: until something is acknowledged, or given up.
+                self._producer.poll(1)
+                continue
+            except KafkaException as error:
+                # The client itself would not take the record, for its size or its partition.
+                self._count(error.args[0])
+            break
+        self._producer.poll(0)
+        if self._is_sync:
+            self._producer.flush()
+
+    def finish(self) -> None:
+        with told("Writing records"):
+            # Bounded by message.timeout.ms of every record that still waits.
+            self._producer.flush()
+
+    def _delivered(self, error: Any, _message: Any) -> None:
+        if error is None:
+            self.written += 1
+        else:
+            self._count(error)
+
+    def _count(self, error: Any) -> None:
+        reason = str(client_error(f"Writing to topic {self.topic}", error))
+        self.errors[reason] = self.errors.get(reason, 0) + 1
+
+
+def _tell(sending: _Sending, output: OutputFormat) -> None:
+    if output is OutputFormat.JSON:
+        summary = {"topic": sending.topic, "written": sending.written, "failed": sending.failed}
+        write_json({**summary, "errors": sending.errors})
+    else:
+        for reason, count in list(sending.errors.items())[:_ERRORS_TOLD]:
+            write_error(f"{reason} ({plural(count, 'record')})")
+        if sending.failed:
+            total = sending.written + sending.failed
+            write_error(f"{sending.failed} of {plural(total, 'record')} were not written.")
+    if sending.failed:
+        raise typer.Exit(1)
+
+
+def _settings(acks: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    is_all = acks in ("-1", "all")
+    return {
+        "acks": acks,
+        "client.id": "console-producer",
+        # Kafka's own clients never write a record twice, nor out of order, unless told to.
+        "enable.idempotence": is_all and given["retries"] != 0,
+        # The same key goes to the same partition as from Kafka's own clients.
+        "partitioner": "murmur2_random",
+        # A person waits: half a minute, not the five of the library.
+        "message.timeout.ms": 30_000,
+        "topic.metadata.propagation.max.ms": 5_000,
+        **{name: value for name, value in given.items() if value is not None},
+    }
+
+
+def _reader(
+    path: str | None, properties: list[str] | None, key_separator: str | None, *, headers: bool
+) -> LineReader:
+    found = read_properties(path, "--reader-config")
+    found |= pairs(properties or (), "--reader-property")
+    if key_separator is not None:
+        found |= {"parse.key": "true", "key.separator": key_separator}
+    if headers:
+        found["parse.headers"] = "true"
+    return LineReader.from_properties(found)
+
+
+@contextlib.contextmanager
+def _lines(path: str | None) -> Iterator[BinaryIO]:
+    if path is None:
+        if is_watched() and sys.stdin.isatty():
+            write_error("Each line is a record; end with Ctrl-D.")
+        yield sys.stdin.buffer
+        return
+    with contextlib.ExitStack() as stack:
+        try:
+            file = stack.enter_context(Path(path).open("rb"))
+        except OSError as error:
+            raise UsageError(f"--file {path}: {error.strerror}.") from error
+        yield file

@@ -1,0 +1,280 @@
+"""One replica of a partition, as its leader or a follower: in-sync replicas, the high watermark.
+
+The high watermark is the smallest log end among the in-sync replicas: what lies below it is on all
+of them. With ``log.flush.on.ack`` the log itself keeps it from passing what has been flushed.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from typing_extensions import Buffer
+
+from stratalog.errors import (
+    FencedLeaderEpochError,
+    NotEnoughReplicasAfterAppendError,
+    NotEnoughReplicasError,
+    NotLeaderError,
+    OffsetNotAvailableError,
+    OffsetOutOfRangeError,
+    PolicyViolationError,
+    StratalogError,
+    UnknownLeaderEpochError,
+)
+from stratalog.records import AppendOrigin
+from stratalog.storage.appending import LogAppendInfo
+from stratalog.storage.epochs import UNDEFINED_OFFSET, EpochEnd
+from stratalog.storage.log import Log
+from stratalog.storage.lookup import ListedOffset, SpecialTimestamp, list_offset
+from stratalog.storage.reading import FetchedData, Isolation
+
+ACKS_ALL = -1
+
+
+@dataclass(slots=True)
+class FollowerState:
+    """What a leader knows of a follower: how far it has fetched, and when it was last caught up."""
+
+    log_end_offset: int = -1
+    last_caught_up_ms: int = 0
+    last_fetch_ms: int = 0
+    leader_end_at_last_fetch: int = 0
+
+    def fetched(self, offset: int, leader_end_offset: int, now_ms: int) -> None:
+        if offset >= leader_end_offset:
+            self.last_caught_up_ms = max(self.last_caught_up_ms, now_ms)
+        elif offset >= self.leader_end_at_last_fetch:
+            self.last_caught_up_ms = max(self.last_caught_up_ms, self.last_fetch_ms)
+        self.log_end_offset = offset
+        self.last_fetch_ms = now_ms
+        self.leader_end_at_last_fetch = max(self.leader_end_at_last_fetch, leader_end_offset)
+
+    def is_caught_up(self, leader_end_offset: int, now_ms: int, lag_max_ms: int) -> bool:
+        at_end = self.log_end_offset == leader_end_offset
+        return at_end or now_ms - self.last_caught_up_ms <= lag_max_ms
+
+
+class PartitionRead(NamedTuple):
+    """What a fetch of one partition returns. ``diverging`` is where the reader's history and this
+    one part: it is given no records then."""
+
+    data: FetchedData
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    diverging: EpochEnd | None = None
+
+
+@dataclass(slots=True)
+class Partition:
+    """See the top of this file. ``isr`` holds node ids; ``maximal_isr`` adds one being let in."""
+
+    log: Log
+    node_id: int
+    leader_id: int = -1
+    leader_epoch: int = -1
+    # Where this leader's epoch begins: what is below was told by its predecessors.
+    epoch_start_offset: int = 0
+    replicas: tuple[int, ...] = ()
+    isr: frozenset[int] = frozenset()
+    maximal_isr: frozenset[int] = frozenset()
+    followers: dict[int, FollowerState] = field(default_factory=dict)
+
+    # --- roles --------------------------------------------------------------------------------
+
+    @property
+    def is_leader(self) -> bool:
+        return self.leader_id == self.node_id
+
+    def lead(
+        self, *, leader_epoch: int, replicas: Iterable[int], isr: Iterable[int], now_ms: int
+    ) -> None:
+        """This node leads from now on."""
+        if leader_epoch > self.leader_epoch:
+            self.log.assign_leader_epoch(leader_epoch)
+            self.epoch_start_offset = self.log.log_end_offset
+        self.leader_id = self.node_id
+        self.leader_epoch = leader_epoch
+        self.replicas = tuple(replicas)
+        self.isr = self.maximal_isr = frozenset(isr)
+        self.followers = {
+            node: FollowerState(last_caught_up_ms=now_ms if node in self.isr else 0)
+            for node in self.replicas
+            if node != self.node_id
+        }
+
+    def follow(self, *, leader_id: int, leader_epoch: int, replicas: Iterable[int]) -> None:
+        """Another node leads, or nobody does (-1)."""
+        self.leader_id = leader_id
+        self.leader_epoch = leader_epoch
+        self.replicas = tuple(replicas)
+        self.isr = self.maximal_isr = frozenset()
+        self.followers = {}
+
+    def check_leader(self, current_leader_epoch: int = -1) -> None:
+        """Refuse who asks the wrong node, or thinks of another leader epoch than this one."""
+        if 0 <= current_leader_epoch < self.leader_epoch:
+            raise FencedLeaderEpochError(
+                f"{self.log.topic_partition} has leader epoch {self.leader_epoch}, "
+                f"not {current_leader_epoch}"
+            )
+        if current_leader_epoch > self.leader_epoch:
+            raise UnknownLeaderEpochError(
+                f"{self.log.topic_partition} has leader epoch {self.leader_epoch}; "
+                f"{current_leader_epoch} is not known here yet"
+            )
+        if not self.is_leader:
+            raise NotLeaderError(
+                f"node {self.node_id} does not lead {self.log.topic_partition}; "
+                f"node {self.leader_id} does"
+            )
+
+    # --- appending ----------------------------------------------------------------------------
+
+    @property
+    def effective_min_isr(self) -> int:
+        return min(self.log.config.min_insync_replicas, max(len(self.replicas), 1))
+
+    def append_records_to_leader(
+        self, records: Buffer, *, required_acks: int, origin: AppendOrigin = AppendOrigin.CLIENT
+    ) -> LogAppendInfo:
+        self.check_leader()
+        if required_acks == ACKS_ALL and len(self.isr) < self.effective_min_isr:
+            raise NotEnoughReplicasError(
+                f"{self.log.topic_partition} has {len(self.isr)} in-sync replicas where "
+                f"min.insync.replicas={self.effective_min_isr}"
+            )
+        return self.log.append_as_leader(records, leader_epoch=self.leader_epoch, origin=origin)
+
+    def raise_high_watermark(self) -> bool:
+        """Move the high watermark as far as the in-sync replicas allow; whether it moved."""
+        if not self.is_leader or len(self.isr) < self.effective_min_isr:
+            return False
+        ends = [self.log.log_end_offset]
+        ends.extend(
+            self.followers[node].log_end_offset for node in self.maximal_isr if node != self.node_id
+        )
+        return self.log.raise_high_watermark(min(ends))
+
+    def is_replicated(self, required_offset: int) -> bool | StratalogError:
+        """For acks=all: whether everything below ``required_offset`` is on enough replicas; an
+        error if there is no hope of it."""
+        if not self.is_leader:
+            return NotLeaderError(f"{self.log.topic_partition} has another leader now")
+        if self.log.failure is not None:
+            return self.log.failure
+        if self.log.high_watermark < required_offset:
+            return False
+        if len(self.maximal_isr) < self.effective_min_isr:
+            return NotEnoughReplicasAfterAppendError(
+                f"{self.log.topic_partition} was appended to, and lost in-sync replicas since"
+            )
+        return True
+
+    # --- reading ------------------------------------------------------------------------------
+
+    def read(
+        self,
+        offset: int,
+        *,
+        max_bytes: int,
+        isolation: Isolation,
+        min_one_message: bool,
+        current_leader_epoch: int = -1,
+        last_fetched_epoch: int = -1,
+    ) -> PartitionRead:
+        self.check_leader(current_leader_epoch)
+        log = self.log
+        # Taken first: what is read can only be more than they say.
+        high_watermark, last_stable, start = (
+            log.high_watermark,
+            log.last_stable_offset,
+            log.log_start_offset,
+        )
+        if last_fetched_epoch >= 0:
+            diverging = self._diverging(offset, last_fetched_epoch)
+            if diverging is not None:
+                nothing = FetchedData(offset, None)
+                return PartitionRead(nothing, high_watermark, last_stable, start, diverging)
+        data = log.read(
+            offset, max_bytes=max_bytes, isolation=isolation, min_one_message=min_one_message
+        )
+        return PartitionRead(data, high_watermark, last_stable, start)
+
+    def _diverging(self, offset: int, last_fetched_epoch: int) -> EpochEnd | None:
+        """Where a reader that has read up to ``offset``, lastly of that epoch, knows another
+        history than this one."""
+        log = self.log
+        end = log.epochs.end_offset_for(last_fetched_epoch, log.log_end_offset)
+        if end.end_offset == UNDEFINED_OFFSET:
+            raise OffsetOutOfRangeError(offset, log.log_start_offset, log.log_end_offset)
+        if end.epoch < last_fetched_epoch or end.end_offset < offset:
+            return end
+        return None
+
+    def end_of_epoch(self, epoch: int, current_leader_epoch: int = -1) -> EpochEnd:
+        """Where ``epoch`` ended, as far as this leader knows."""
+        self.check_leader(current_leader_epoch)
+        return self.log.epochs.end_offset_for(epoch, self.log.log_end_offset)
+
+    def list_offset(
+        self,
+        timestamp_ms: int,
+        *,
+        isolation: Isolation,
+        current_leader_epoch: int = -1,
+    ) -> ListedOffset:
+        """What ListOffsets asks."""
+        self.check_leader(current_leader_epoch)
+        if isolation is not Isolation.LOG_END and self.log.high_watermark < self.epoch_start_offset:
+            # A new leader cannot say yet what is stable of what the last one has told.
+            raise OffsetNotAvailableError(
+                f"the high watermark of {self.log.topic_partition} has not reached the start of "
+                f"leader epoch {self.leader_epoch} yet"
+            )
+        listed = list_offset(self.log, timestamp_ms, isolation)
+        if timestamp_ms == SpecialTimestamp.LATEST:
+            return replace(listed, leader_epoch=self.leader_epoch)
+        return listed
+
+    # --- followers ----------------------------------------------------------------------------
+
+    def check_follower(self, node_id: int) -> FollowerState:
+        follower = self.followers.get(node_id)
+        if follower is None:
+            raise NotLeaderError(
+                f"node {node_id} is no replica of {self.log.topic_partition}: {self.replicas}"
+            )
+        return follower
+
+    def follower_fetched(self, node_id: int, offset: int, now_ms: int) -> bool:
+        """A follower has everything below ``offset``; whether the high watermark moved."""
+        follower = self.check_follower(node_id)
+        follower.fetched(offset, self.log.log_end_offset, now_ms)
+        return self.raise_high_watermark()
+
+    def lagging(self, now_ms: int, lag_max_ms: int) -> frozenset[int]:
+        """The in-sync replicas that are so no more; a leader always is."""
+        if not self.is_leader:
+            return frozenset()
+        end = self.log.log_end_offset
+        return frozenset(
+            node
+            for node in self.isr
+            if node != self.node_id
+            and not self.followers[node].is_caught_up(end, now_ms, lag_max_ms)
+        )
+
+    # --- deleting records ---------------------------------------------------------------------
+
+    def delete_records(self, offset: int) -> int:
+        """Raise the log start on this leader; returns the offset that was meant."""
+        self.check_leader()
+        if not self.log.config.delete:
+            raise PolicyViolationError(
+                f"records of {self.log.topic_partition} cannot be deleted: its cleanup.policy is "
+                f"{','.join(self.log.config.cleanup_policy) or 'empty'}"
+            )
+        target = self.log.high_watermark if offset == -1 else offset
+        self.log.delete_records(target)
+        return target

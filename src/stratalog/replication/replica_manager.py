@@ -1,0 +1,457 @@
+"""All partitions of this node: appends, reads and deletes that may have to wait.
+
+Answers come through callbacks, at once or when what a request waits for has come true. All of it
+is confined to the owner's thread; ``flushed`` and the followers' fetches are what move high
+watermarks, and so complete who waits.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from typing_extensions import Buffer
+
+from stratalog.clock import Clock
+from stratalog.errors import (
+    InvalidRequiredAcksError,
+    InvalidTopicError,
+    NotLeaderError,
+    OffsetOutOfRangeError,
+    RequestTimedOutError,
+    StratalogError,
+    UnknownLogError,
+)
+from stratalog.records import AppendOrigin
+from stratalog.replication.partition import ACKS_ALL, Partition, PartitionRead
+from stratalog.replication.purgatory import DelayedOperation, Purgatory
+from stratalog.storage.appending import LogAppendInfo
+from stratalog.storage.layout import TopicPartition
+from stratalog.storage.log import Log
+from stratalog.storage.manager import LogManager
+from stratalog.storage.reading import Isolation
+
+INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
+
+
+class AppendResult(NamedTuple):
+    """What became of one partition's records: ``info`` if they were appended."""
+
+    info: LogAppendInfo | None = None
+    error: StratalogError | None = None
+
+
+class FetchPartition(NamedTuple):
+    """What is asked of one partition."""
+
+    offset: int
+    max_bytes: int
+    current_leader_epoch: int = -1
+    last_fetched_epoch: int = -1
+
+
+class FetchResult(NamedTuple):
+    """What one partition has to give. With an error ``read`` tells the watermarks, if known."""
+
+    read: PartitionRead | None = None
+    error: StratalogError | None = None
+
+
+class FetchRequest(NamedTuple):
+    """A consumer's fetch, or with ``replica_id`` >= 0 a follower's."""
+
+    partitions: Mapping[TopicPartition, FetchPartition]
+    max_wait_ms: int = 0
+    min_bytes: int = 1
+    max_bytes: int = 0x7FFFFFFF
+    isolation: Isolation = Isolation.HIGH_WATERMARK
+    replica_id: int = -1
+
+
+AppendResponse = Callable[[dict[TopicPartition, AppendResult]], None]
+FetchResponse = Callable[[dict[TopicPartition, FetchResult]], None]
+DeleteResponse = Callable[[dict[TopicPartition, "int | StratalogError"]], None]
+
+
+class ReplicaManager:
+    """``appended`` is told of each log that was appended to: there is something to flush.
+    ``wake`` is told when ``expire`` will next be needed."""
+
+    def __init__(
+        self,
+        logs: LogManager,
+        clock: Clock,
+        *,
+        node_id: int,
+        appended: Callable[[Log], None] = lambda _log: None,
+        wake: Callable[[int], None] = lambda _deadline_ms: None,
+    ) -> None:
+        self.node_id = node_id
+        self.produce_purgatory = Purgatory(wake)
+        self.fetch_purgatory = Purgatory(wake)
+        self.delete_purgatory = Purgatory(wake)
+        self._tell_appended = appended
+        self._logs = logs
+        self._clock = clock
+        self._partitions: dict[TopicPartition, Partition] = {}
+
+    # --- partitions ---------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[Partition]:
+        return iter(list(self._partitions.values()))
+
+    def __len__(self) -> int:
+        return len(self._partitions)
+
+    def get(self, topic_partition: TopicPartition) -> Partition:
+        partition = self._partitions.get(topic_partition)
+        if partition is None:
+            raise UnknownLogError(f"there is no {topic_partition} on node {self.node_id}")
+        return partition
+
+    def find(self, topic_partition: TopicPartition) -> Partition | None:
+        return self._partitions.get(topic_partition)
+
+    def lead(
+        self,
+        topic_partition: TopicPartition,
+        *,
+        leader_epoch: int,
+        replicas: Iterable[int],
+        isr: Iterable[int],
+    ) -> Partition:
+        """This node leads the partition; its log is there already."""
+        partition = self._partitions.get(topic_partition)
+        if partition is None:
+            partition = Partition(self._logs.get(topic_partition), self.node_id)
+            self._partitions[topic_partition] = partition
+        partition.lead(
+            leader_epoch=leader_epoch, replicas=replicas, isr=isr, now_ms=self._clock.now_ms()
+        )
+        self._advanced(partition)
+        return partition
+
+    def drop(self, topic_partition: TopicPartition) -> None:
+        """The partition is not on this node any more; who waits for it is told."""
+        partition = self._partitions.pop(topic_partition, None)
+        if partition is not None:
+            partition.follow(leader_id=-1, leader_epoch=partition.leader_epoch, replicas=())
+            for purgatory in (self.produce_purgatory, self.fetch_purgatory, self.delete_purgatory):
+                purgatory.check(topic_partition)
+
+    # --- appending ----------------------------------------------------------------------------
+
+    def append_records(
+        self,
+        entries: Mapping[TopicPartition, Buffer],
+        respond: AppendResponse,
+        *,
+        required_acks: int,
+        timeout_ms: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        allow_internal_topics: bool = False,
+    ) -> None:
+        """Append to each partition by itself; answer as ``required_acks`` asks for."""
+        if required_acks not in (ACKS_ALL, 0, 1):
+            error = InvalidRequiredAcksError(f"acks={required_acks}; it is 0, 1 or -1")
+            respond({key: AppendResult(error=error) for key in entries})
+            return
+        results = {}
+        for key, records in entries.items():
+            if key.topic in INTERNAL_TOPICS and not allow_internal_topics:
+                refused = InvalidTopicError(key.topic, "is written by the broker alone")
+                results[key] = AppendResult(error=refused)
+            else:
+                results[key] = self._append(key, records, required_acks, origin)
+        appended = [key for key, result in results.items() if result.info is not None]
+        for key in appended:
+            self._appended(key)
+        if required_acks != ACKS_ALL or not appended:
+            respond(results)
+            return
+        deadline_ms = self._clock.now_ms() + max(timeout_ms, 0)
+        operation = DelayedProduce(self, results, respond, deadline_ms)
+        self.produce_purgatory.complete_or_watch(operation, appended)
+
+    def _append(
+        self, key: TopicPartition, records: Buffer, required_acks: int, origin: AppendOrigin
+    ) -> AppendResult:
+        try:
+            partition = self.get(key)
+            info = partition.append_records_to_leader(
+                records, required_acks=required_acks, origin=origin
+            )
+        except StratalogError as error:
+            return AppendResult(error=error)
+        return AppendResult(info=info)
+
+    def _appended(self, key: TopicPartition) -> None:
+        partition = self._partitions[key]
+        self._tell_appended(partition.log)
+        if partition.raise_high_watermark():
+            self._advanced(partition)
+        elif partition.followers:
+            self.fetch_purgatory.check(key)  # they may read what consumers may not
+
+    def flushed(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        """What these logs had appended is durable now: high watermarks may move."""
+        for key in topic_partitions:
+            partition = self._partitions.get(key)
+            if partition is not None and partition.raise_high_watermark():
+                self._advanced(partition)
+
+    def failed(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        """The disk of these logs has failed: who waits for them has nothing to wait for."""
+        for key in topic_partitions:
+            self.produce_purgatory.check(key)
+            self.fetch_purgatory.check(key)
+
+    def _advanced(self, partition: Partition) -> None:
+        key = partition.log.topic_partition
+        self.produce_purgatory.check(key)
+        self.fetch_purgatory.check(key)
+        self.delete_purgatory.check(key)
+
+    # --- reading ------------------------------------------------------------------------------
+
+    def fetch(self, request: FetchRequest, respond: FetchResponse) -> DelayedOperation | None:
+        """Answer with what there is, when it is enough or the time is over; the operation that
+        waits, if one does."""
+        results = self.read(request)
+        available = 0
+        is_final = request.max_wait_ms <= 0 or not request.partitions
+        for result in results.values():
+            if result.read is None or result.read.diverging is not None:
+                is_final = True
+            else:
+                available += result.read.data.size_bytes
+        if is_final or available >= request.min_bytes:
+            respond(results)
+            return None
+        deadline_ms = self._clock.now_ms() + request.max_wait_ms
+        operation = DelayedFetch(self, request, respond, deadline_ms)
+        if self.fetch_purgatory.complete_or_watch(operation, request.partitions):
+            return None
+        return operation
+
+    def read(self, request: FetchRequest) -> dict[TopicPartition, FetchResult]:
+        results: dict[TopicPartition, FetchResult] = {}
+        left = request.max_bytes
+        is_first = True
+        now_ms = self._clock.now_ms()
+        for key, asked in request.partitions.items():
+            result = self._read(key, asked, request, left, is_first=is_first)
+            results[key] = result
+            if result.read is None:
+                continue
+            if request.replica_id >= 0:
+                self._follower_fetched(key, request.replica_id, asked.offset, now_ms)
+            size = result.read.data.size_bytes
+            left = max(left - size, 0)
+            # At least one batch of one partition is given, however large it is.
+            is_first = is_first and size == 0
+        return results
+
+    def _read(
+        self,
+        key: TopicPartition,
+        asked: FetchPartition,
+        request: FetchRequest,
+        left: int,
+        *,
+        is_first: bool,
+    ) -> FetchResult:
+        isolation = Isolation.LOG_END if request.replica_id >= 0 else request.isolation
+        try:
+            partition = self.get(key)
+            if request.replica_id >= 0:
+                partition.check_follower(request.replica_id)
+            read = partition.read(
+                asked.offset,
+                max_bytes=min(asked.max_bytes, left),
+                isolation=isolation,
+                min_one_message=is_first,
+                current_leader_epoch=asked.current_leader_epoch,
+                last_fetched_epoch=asked.last_fetched_epoch,
+            )
+        except StratalogError as error:
+            return FetchResult(error=error)
+        return FetchResult(read=read)
+
+    def _follower_fetched(
+        self, key: TopicPartition, node_id: int, offset: int, now_ms: int
+    ) -> None:
+        partition = self._partitions[key]
+        if partition.follower_fetched(node_id, offset, now_ms):
+            self._advanced(partition)
+
+    def available_bytes(self, key: TopicPartition, asked: FetchPartition, upper: Isolation) -> int:
+        """About how much a fetch would find, without reading; -1 if it should be answered now."""
+        partition = self._partitions.get(key)
+        if partition is None or not partition.is_leader or partition.log.failure is not None:
+            return -1
+        log = partition.log
+        end = log.high_watermark
+        if upper is Isolation.LOG_END:
+            end = log.log_end_offset
+        elif upper is Isolation.TXN_COMMITTED:
+            end = log.last_stable_offset
+        if asked.offset > log.log_end_offset or asked.offset < log.log_start_offset:
+            return -1
+        if asked.offset >= end:
+            return 0
+        active = log.segments.active
+        if asked.offset < active.base_offset:
+            return -1  # an older segment: there is enough, or it is soon time to roll on
+        try:
+            first = active.position_of(asked.offset)
+            last = active.size_bytes if end >= log.log_end_offset else active.position_of(end)
+        except StratalogError:
+            return -1
+        return min(max(last - first, 0), asked.max_bytes)
+
+    # --- deleting records ---------------------------------------------------------------------
+
+    def delete_records(
+        self,
+        offsets: Mapping[TopicPartition, int],
+        respond: DeleteResponse,
+        *,
+        timeout_ms: int,
+    ) -> None:
+        results: dict[TopicPartition, int | StratalogError] = {}
+        wanted: dict[TopicPartition, int] = {}
+        for key, offset in offsets.items():
+            try:
+                if key.topic in INTERNAL_TOPICS:
+                    raise InvalidTopicError(key.topic, "is written by the broker alone")
+                if offset < -1:
+                    raise OffsetOutOfRangeError(offset, 0, 0)
+                wanted[key] = self.get(key).delete_records(offset)
+            except StratalogError as error:
+                results[key] = error
+        operation = DelayedDeleteRecords(
+            self, wanted, results, respond, self._clock.now_ms() + max(timeout_ms, 0)
+        )
+        self.delete_purgatory.complete_or_watch(operation, wanted)
+
+    # --- time ---------------------------------------------------------------------------------
+
+    def expire(self, now_ms: int) -> None:
+        for purgatory in (self.produce_purgatory, self.fetch_purgatory, self.delete_purgatory):
+            purgatory.expire(now_ms)
+
+    def next_deadline_ms(self) -> int | None:
+        purgatories = (self.produce_purgatory, self.fetch_purgatory, self.delete_purgatory)
+        deadlines = [each.next_deadline_ms() for each in purgatories]
+        return min((each for each in deadlines if each is not None), default=None)
+
+
+class DelayedProduce(DelayedOperation):
+    """acks=all: answered when every partition's records are on all in-sync replicas."""
+
+    def __init__(
+        self,
+        manager: ReplicaManager,
+        results: dict[TopicPartition, AppendResult],
+        respond: AppendResponse,
+        deadline_ms: int,
+    ) -> None:
+        super().__init__(deadline_ms)
+        self._manager = manager
+        self._results = results
+        self._respond = respond
+        self._waiting = {
+            key: result.info.last_offset + 1
+            for key, result in results.items()
+            if result.info is not None
+        }
+
+    def is_ready(self) -> bool:
+        for key, offset in list(self._waiting.items()):
+            partition = self._manager.find(key)
+            if partition is None:
+                verdict: bool | StratalogError = NotLeaderError(f"{key} is not here any more")
+            else:
+                verdict = partition.is_replicated(offset)
+            if verdict is False:
+                continue
+            del self._waiting[key]
+            if verdict is not True:
+                self._results[key] = AppendResult(error=verdict)
+        return not self._waiting
+
+    def complete(self, *, is_expired: bool) -> None:
+        for key in self._waiting:
+            error = RequestTimedOutError(f"{key} was appended to, and not replicated in time")
+            self._results[key] = AppendResult(error=error)
+        self._respond(self._results)
+
+
+class DelayedFetch(DelayedOperation):
+    """Answered when ``min_bytes`` are there, or the wait is over: then with what there is."""
+
+    def __init__(
+        self,
+        manager: ReplicaManager,
+        request: FetchRequest,
+        respond: FetchResponse,
+        deadline_ms: int,
+    ) -> None:
+        super().__init__(deadline_ms)
+        self._manager = manager
+        self._request = request
+        self._respond = respond
+        is_follower = request.replica_id >= 0
+        self._upper = Isolation.LOG_END if is_follower else request.isolation
+        # What each partition had when last looked at, where that was anything.
+        self._found: dict[TopicPartition, int] = {}
+        self._available = 0
+
+    def is_ready(self) -> bool:
+        return any(self.is_ready_by(key) for key in self._request.partitions)
+
+    def is_ready_by(self, key: Hashable) -> bool:
+        assert isinstance(key, TopicPartition), f"a fetch waits for partitions, not for {key}"
+        found = self._manager.available_bytes(key, self._request.partitions[key], self._upper)
+        if found < 0:
+            return True
+        self._available += found - self._found.get(key, 0)
+        self._found[key] = found
+        return self._available >= self._request.min_bytes
+
+    def complete(self, *, is_expired: bool) -> None:
+        self._respond(self._manager.read(self._request))
+
+
+class DelayedDeleteRecords(DelayedOperation):
+    """Answered when every replica has forgotten what was to be deleted."""
+
+    def __init__(
+        self,
+        manager: ReplicaManager,
+        wanted: dict[TopicPartition, int],
+        results: dict[TopicPartition, "int | StratalogError"],
+        respond: DeleteResponse,
+        deadline_ms: int,
+    ) -> None:
+        super().__init__(deadline_ms)
+        self._manager = manager
+        self._wanted = wanted
+        self._results = results
+        self._respond = respond
+
+    def is_ready(self) -> bool:
+        for key, offset in list(self._wanted.items()):
+            partition = self._manager.find(key)
+            if partition is None or not partition.is_leader:
+                self._results[key] = NotLeaderError(f"{key} is not led here any more")
+            elif partition.log.log_start_offset >= offset:
+                self._results[key] = partition.log.log_start_offset
+            else:
+                continue
+            del self._wanted[key]
+        return not self._wanted
+
+    def complete(self, *, is_expired: bool) -> None:
+        for key in self._wanted:
+            self._results[key] = RequestTimedOutError(f"{key} has replicas that lag behind")
+        self._respond(self._results)
