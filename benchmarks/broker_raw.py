@@ -27,7 +27,12 @@ from stratalog.protocol.messages.create_topics import (
 )
 from stratalog.protocol.messages.delete_topics import DeleteTopicsRequest
 from stratalog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from stratalog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from stratalog.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from stratalog.protocol.messages.metadata import MetadataRequest
 from stratalog.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -99,20 +104,22 @@ class Connection:
     def create_topic(
         self, name: str, *, partitions: int = 1, configs: Mapping[str, str] | None = None
     ) -> None:
-        """Create it, and wait until all of its partitions have a leader."""
+        """Create it, and wait until all of its partitions are led."""
         pairs = [CreatableTopicConfig(*pair) for pair in (configs or {}).items()]
         topic = CreatableTopic(name, partitions, 1, (), pairs)
         (made,) = self.ask(ApiKey.CREATE_TOPICS, 4, CreateTopicsRequest([topic])).topics
         if made.error_code:
             raise BrokerFailedError(f"create topic {name}: error {made.error_code}")
+        # Asked of the leaders themselves: metadata names them before they know.
+        asked = [ListOffsetsPartition(number, timestamp=-1) for number in range(partitions)]
+        request = ListOffsetsRequest(topics=[ListOffsetsTopic(name, asked)])
         until = time.monotonic() + READY_SECONDS
         while time.monotonic() < until:
-            asked = MetadataRequest(topics=[MetadataRequestTopic(name=name)])
-            (topic_now,) = self.ask(ApiKey.METADATA, 4, asked).topics
-            leaders = [each.leader_id for each in topic_now.partitions if not each.error_code]
-            if len(leaders) == partitions and min(leaders) >= 0:
+            (answer,) = self.ask(ApiKey.LIST_OFFSETS, 2, request).topics
+            if not any(each.error_code for each in answer.partitions):
                 return
-        raise BrokerFailedError(f"topic {name} has no leader")
+            time.sleep(0.001)
+        raise BrokerFailedError(f"topic {name} is not led")
 
     def delete_topic(self, name: str) -> None:
         request = DeleteTopicsRequest(topic_names=[name], timeout_ms=60_000)

@@ -14,6 +14,8 @@ from stratalog.broker.requests import Request
 from stratalog.broker.services import Services
 from stratalog.coordinator.coordinator import OFFSETS_TOPIC
 from stratalog.coordinator.group import Group
+from stratalog.coordinator.log_records import CommittedOffset
+from stratalog.coordinator.offsets import TransactionalOffset
 from stratalog.metadata.image import MetadataChange, Update
 from stratalog.protocol.api import SUPPORTED, ApiKey
 from stratalog.protocol.codec import (
@@ -48,6 +50,7 @@ from stratalog.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from stratalog.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from stratalog.storage.layout import TopicPartition
 
 QUICK = {"offsets_topic_num_partitions": 4, "group_initial_rebalance_delay_ms": 0}
 NOWHERE = bytes(range(16))
@@ -148,6 +151,12 @@ class Groups:
         found = self.services.groups.find(self.name)
         assert isinstance(found, Group)
         return found
+
+    @property
+    def group_of_nobody(self) -> Group:
+        self.commit(5)
+        self.group.offsets.remove("t", 0)
+        return self.group
 
     def stable_member(self) -> str:
         member_id: str = self.join().member_id
@@ -268,6 +277,35 @@ def test_there_are_coordinators_of_groups_alone(
 
     assert (found.key, found.error_code, found.node_id) == ("x", code, -1)
     assert found.error_message == ("There is no coordinator of type 9." if key_type == 9 else "")
+
+
+def test_a_partition_of_the_offsets_topic_that_is_not_led_here_has_no_coordinator(
+    tmp_path: Path,
+) -> None:
+    def scenario(groups: Groups) -> None:
+        partition = groups.services.groups.partition_for("g")
+        groups.services.replicas.drop(TopicPartition(OFFSETS_TOPIC, partition))
+
+        (found,) = groups.ask(
+            ApiKey.FIND_COORDINATOR, FindCoordinatorRequest(coordinator_keys=["g"])
+        ).coordinators
+
+        assert found.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+    run(tmp_path, scenario)
+
+
+def test_groups_end_with_the_offsets_topic(tmp_path: Path) -> None:
+    async def scenario(groups: Groups) -> None:
+        member_id = groups.stable_member()
+        topic = groups.services.store.image.topics[OFFSETS_TOPIC]
+
+        await groups.services.topics.delete([topic.topic_id])
+
+        answer = groups.ask(ApiKey.HEARTBEAT, HeartbeatRequest("g", 1, member_id))
+        assert answer.error_code == ErrorCode.NOT_COORDINATOR
+
+    run(tmp_path, scenario)
 
 
 # --- members ------------------------------------------------------------------------------------
@@ -454,6 +492,32 @@ def test_offsets_of_a_topic_id_that_there_is_not_are_an_error_of_their_own(group
     assert codes == [ErrorCode.UNKNOWN_TOPIC_ID] * 2
 
 
+def test_a_fetch_for_no_group_is_answered(groups: Groups) -> None:
+    assert not groups.ask(ApiKey.OFFSET_FETCH, OffsetFetchRequest(), 8).groups
+
+
+def test_offsets_of_an_open_transaction_are_not_stable(groups: Groups) -> None:
+    groups.commit(5)
+    pending = {("t", 0): TransactionalOffset(1, CommittedOffset(9))}
+    groups.group.offsets.transactional[1] = pending
+    request = fetch_request(9, b"", groups.name)
+
+    stable = groups.ask(ApiKey.OFFSET_FETCH, request, 9).groups[0].topics[0].partitions[0]
+    request = request._replace(require_stable=False)
+    last = groups.ask(ApiKey.OFFSET_FETCH, request, 9).groups[0].topics[0].partitions[0]
+
+    assert (stable.committed_offset, stable.error_code) == (-1, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+    assert (last.committed_offset, last.error_code) == (5, 0)
+
+
+def test_offsets_of_a_topic_that_is_gone_cannot_be_named_by_id(groups: Groups) -> None:
+    groups.group_of_nobody.offsets.put("gone", 0, CommittedOffset(1))
+    request = fetch_request(10, b"", groups.name, everything=True)
+
+    assert not groups.ask(ApiKey.OFFSET_FETCH, request, 10).groups[0].topics
+    assert groups.ask(ApiKey.OFFSET_FETCH, request, 9).groups[0].topics[0].name == "gone"
+
+
 def test_a_fetch_from_the_wrong_coordinator_is_told_so_in_every_version(tmp_path: Path) -> None:
     def codes(answer: Any, version: int) -> set[int]:
         if version < 2:
@@ -612,6 +676,18 @@ def test_groups_are_deleted_in_every_version(groups: Groups, version: int) -> No
         "none": ErrorCode.GROUP_ID_NOT_FOUND,
     }
     assert len(answer.results) == 3
+
+
+def test_groups_are_not_listed_before_all_are_known(tmp_path: Path) -> None:
+    def scenario(groups: Groups) -> None:
+        groups.services.groups.on_leading(0, 9)
+        listed = groups._handlers[ApiKey.LIST_GROUPS](
+            Request(ApiKey.LIST_GROUPS, 5, 1, "me", ListGroupsRequest(), groups)
+        )
+
+        assert listed.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # type: ignore[union-attr]
+
+    run(tmp_path, scenario)
 
 
 def test_every_group_api_answers_where_nothing_is_coordinated(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Metadata and DescribeTopicPartitions, in all their versions."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from broker_parts import create_topic
 
 from stratalog.broker.handlers.metadata import MetadataHandlers
 from stratalog.broker.requests import Encoded, Request
+from stratalog.broker.topics import TopicChanges
 from stratalog.errors import DiskError
 from stratalog.metadata.image import TopicMetadata
 from stratalog.metadata.names import random_topic_id
@@ -202,12 +204,21 @@ def test_no_topic_is_created_unless_broker_and_client_want_it(
 def test_a_name_that_no_topic_may_have_is_refused_and_not_created(tmp_path: Path) -> None:
     async def scenario(client: Asking) -> None:
         names = ("", ".", "..", "no name", "x" * 250, "fine")
+        asked: list[str] = []
+        real = client.services.topics.create
+
+        async def noted(wanted: list[NewTopic], **options: Any) -> Any:
+            asked.extend(each.name for each in wanted)
+            return await real(wanted, **options)
+
+        client.services.topics.create = noted  # type: ignore[assignment, method-assign]
         answer = await client.ask(METADATA, named(*names))
         codes = [topic.error_code for topic in answer.topics]
         assert codes == [ErrorCode.INVALID_TOPIC_EXCEPTION] * 5 + [
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         ]
         await settle(client)
+        assert asked == ["fine"]
         assert [*client.services.store.image.topics] == ["fine"]
 
     with_broker(tmp_path, scenario)
@@ -288,6 +299,34 @@ def test_a_partition_whose_log_is_not_there_has_no_leader_and_its_neighbours_hav
         client.services.logs.detach(TopicPartition("orders", 1))
         (topic,) = (await client.ask(METADATA, named("orders"))).topics
         assert [each.leader_id for each in topic.partitions] == [client.services.node_id, -1]
+
+    with_broker(tmp_path, scenario)
+
+
+def test_a_partition_is_told_to_have_a_leader_from_when_it_has_one(tmp_path: Path) -> None:
+    async def scenario(client: Asking) -> None:
+        async def leaders() -> list[int]:
+            answer = await client.ask(METADATA, named("orders"))
+            return [each.leader_id for each in answer.topics[0].partitions]
+
+        told: list[list[int]] = []
+
+        async def run_blocking(function: Callable[[], Any]) -> Any:
+            told.append(await leaders() if told else [])
+            if len(told) == 3:
+                raise DiskError("write", "/x", 28, "it is full")
+            return function()
+
+        services = client.services
+        services.topics = TopicChanges(
+            store=services.store,
+            logs=services.logs,
+            replicas=services.replicas,
+            run_blocking=run_blocking,
+        )
+        # Stored, made, and then not noted as made: the store does not change any more.
+        await create_topic(services, "orders")
+        assert told[1:] == [[-1], [services.node_id]]
 
     with_broker(tmp_path, scenario)
 

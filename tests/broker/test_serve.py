@@ -51,12 +51,24 @@ def ready(process: "subprocess.Popen[str]") -> tuple[str, int]:
     return host, int(port)
 
 
-def ask_versions(address: tuple[str, int]) -> bytes:
-    """ApiVersions of version 0, by hand."""
+def ask(address: tuple[str, int], request: str) -> bytes:
+    """A request without a client's name, by hand."""
     with socket.create_connection(address, timeout=SECONDS) as client:
-        request = bytes.fromhex("0012 0000 00000007 ffff")
-        client.sendall(len(request).to_bytes(4, "big") + request)
+        data = bytes.fromhex(request)
+        client.sendall(len(data).to_bytes(4, "big") + data)
         return client.recv(4096)
+
+
+def ask_versions(address: tuple[str, int]) -> bytes:
+    """ApiVersions of version 0."""
+    return ask(address, "0012 0000 00000007 ffff")
+
+
+def ask_producer_id(address: tuple[str, int]) -> int:
+    """InitProducerId of version 0, of no transaction."""
+    answer = ask(address, "0016 0000 00000007 ffff ffff 00000000")
+    assert answer[12:14] == bytes(2), "an error code"
+    return int.from_bytes(answer[14:22], "big")
 
 
 def test_it_serves_says_so_in_one_line_and_stops_cleanly(tmp_path: Path) -> None:
@@ -147,6 +159,16 @@ def test_a_signal_ends_a_start_that_takes_long(tmp_path: Path) -> None:
         _, err = process.communicate(timeout=SECONDS)
     assert process.returncode == 128 + signal.SIGTERM
     assert "Traceback" not in err
+
+
+def test_producer_ids_go_on_after_a_kill(tmp_path: Path) -> None:
+    given: list[int] = []
+    for _ in range(3):
+        with serving("--log-dir", str(tmp_path), "--listen", "127.0.0.1:0") as process:
+            address = ready(process)
+            given += [ask_producer_id(address) for _ in range(3)]
+            process.kill()
+    assert given == sorted(set(given))
 
 
 def test_kafkas_server_properties_can_be_used_as_they_are(tmp_path: Path) -> None:

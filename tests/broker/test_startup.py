@@ -146,13 +146,24 @@ def test_two_stores_are_refused(tmp_path: Path) -> None:
         opened(a, b)
 
 
-def test_a_directory_of_another_cluster_is_refused(tmp_path: Path) -> None:
-    a, b = tmp_path / "a", tmp_path / "b"
-    opened(a).close()
-    opened(b).close()
-    (b / METADATA_FILE).unlink()
-    with pytest.raises(LogDirectoryError, match="belongs to node 1 of cluster"):
-        opened(a, b)
+@pytest.mark.parametrize("has_identity", [True, False])
+def test_a_directory_of_somebody_else_is_refused_and_nothing_in_it_is_renamed(
+    tmp_path: Path, *, has_identity: bool
+) -> None:
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    opened(ours).close()
+    broker = opened(theirs)
+    create(broker, "orders")
+    broker.close()
+    (theirs / METADATA_FILE).unlink()
+    if not has_identity:
+        (theirs / "meta.properties").unlink()
+    before = tree_of(theirs)
+
+    sentence = "belongs to node 1 of cluster" if has_identity else "is not a directory of this"
+    with pytest.raises(LogDirectoryError, match=sentence):
+        opened(ours, theirs)
+    assert tree_of(theirs) == before
 
 
 def test_without_a_directory_that_may_hold_the_metadata_nothing_starts(tmp_path: Path) -> None:
@@ -464,7 +475,7 @@ def _after(directory: Path) -> tuple[object, ...]:
             for name, topic in image.topics.items()
         },
         {log.topic_partition: (log.topic_id, log.log_end_offset) for log in broker.logs},
-        image.cluster_id,
+        f"cluster.id={image.cluster_id}\n" in (directory / "meta.properties").read_text(),
         len(image.deleting),
         image.next_producer_id,
     )
@@ -474,6 +485,11 @@ def _after(directory: Path) -> tuple[object, ...]:
 
 
 def _prepare(kind: str, directory: Path) -> None:
+    if kind == "nobody's":
+        unpack_kafka(directory)
+        (directory / "meta.properties").unlink()
+        shutil.rmtree(directory / "__cluster_metadata-0")
+        return
     if kind == "adopted":
         unpack_kafka(directory)
         shutil.copytree(directory / "plain-0", directory / "reborn-1")
@@ -490,7 +506,7 @@ def _prepare(kind: str, directory: Path) -> None:
 
 
 @pytest.mark.parametrize("points", [8, pytest.param(1_000, marks=pytest.mark.deep)])
-@pytest.mark.parametrize("kind", ["adopted", "reconciled"])
+@pytest.mark.parametrize("kind", ["adopted", "nobody's", "reconciled"])
 def test_a_start_killed_anywhere_is_settled_by_the_next(
     tmp_path: Path, kind: str, points: int
 ) -> None:

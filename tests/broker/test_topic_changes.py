@@ -161,6 +161,17 @@ def test_changes_go_one_after_the_other(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
+def test_a_change_begins_when_the_one_before_it_has_ended(tmp_path: Path) -> None:
+    async def scenario(services: Services) -> None:
+        await created(services, new("orders", 1))
+        await asyncio.gather(
+            *(services.topics.create_partitions("orders", count) for count in (3, 5, 8))
+        )
+        assert len(services.replicas) == 8
+
+    run(tmp_path, scenario)
+
+
 def test_a_change_is_finished_although_nobody_waits_for_it_any_more(tmp_path: Path) -> None:
     async def scenario(services: Services) -> None:
         asking = asyncio.create_task(services.topics.create([new("orders", 2)]))

@@ -323,7 +323,9 @@ class AiokafkaAdmin:
 
 class AiokafkaClient:
     name = "aiokafka"
-    offers = frozenset({Feature.VALIDATE_PARTITIONS, Feature.SENDS_ANYTHING})
+    offers = frozenset(
+        {Feature.VALIDATE_PARTITIONS, Feature.SENDS_ANYTHING, Feature.NEW_PARTITIONS}
+    )
     assignors = tuple(ASSIGNORS)
 
     def __init__(self, bootstrap_server: str) -> None:

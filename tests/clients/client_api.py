@@ -28,6 +28,7 @@ class Feature(StrEnum):
     TOPIC_IDS = "topic ids"
     VALIDATE_PARTITIONS = "validate new partitions only"
     REMOVE_MEMBERS = "remove members of a group"
+    NEW_PARTITIONS = "members that join again for new partitions"
     FENCING = "static members that are fenced"
     SENDS_ANYTHING = "topics that the library does not check itself"
 

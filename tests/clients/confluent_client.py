@@ -338,6 +338,7 @@ class ConfluentClient:
             Feature.MAX_TIMESTAMP,
             Feature.TOPIC_IDS,
             Feature.FENCING,
+            Feature.NEW_PARTITIONS,
             Feature.VALIDATE_PARTITIONS,
         }
     )

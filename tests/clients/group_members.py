@@ -56,7 +56,7 @@ class Member:
             self._group.changed.notify_all()
 
     def _turn(self, consumer: Any) -> None:
-        records = consumer.poll(self._group.poll_seconds)
+        records = consumer.poll(POLL_SECONDS)
         is_committed = self._commit(consumer, records)
         assignment = frozenset(consumer.assignment())
         with self._group.changed:
@@ -88,17 +88,8 @@ class Member:
 class Group:
     """The members of one group that read one topic."""
 
-    def __init__(
-        self,
-        client: Any,
-        group_id: str,
-        topic: str,
-        *,
-        poll_seconds: float = POLL_SECONDS,
-        **options: Any,
-    ) -> None:
+    def __init__(self, client: Any, group_id: str, topic: str, **options: Any) -> None:
         self._client = client
-        self.poll_seconds = poll_seconds
         self._options = options
         self.group_id = group_id
         self.topics = [topic]
@@ -119,7 +110,7 @@ class Group:
         for member in self.members:
             member.stop()
         if exc is None:
-            self._check()
+            self.check()
 
     def join(self, **options: Any) -> Member:
         """A new member; it is in the group when its assignment says so."""
@@ -137,7 +128,7 @@ class Group:
         deadline = time.monotonic() + DEADLINE_SECONDS
         with self.changed:
             while not holds():
-                self._check()
+                self.check()
                 left = deadline - time.monotonic()
                 assert left > 0, told()
                 self.changed.wait(left)
@@ -166,7 +157,8 @@ class Group:
     def _values(self) -> set[bytes | None]:
         return {record.value for member in self.members for record in member.received}
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Fail if a member has failed."""
         for member in self.members:
             if member.failure is not None:
                 raise AssertionError("a member failed") from member.failure

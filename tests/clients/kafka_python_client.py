@@ -110,9 +110,9 @@ class KafkaPythonConsumer:
 
     def subscribe(self, topics: Sequence[str]) -> None:
         self._consumer.subscribe(list(topics))
-        # A leader that learns of the topics after its first assignment joins again, and the library
-        # forgets that join when a poll ends before it: no heartbeat is sent any more. So it is to
-        # know the topics before it joins.
+        # A leader that learns of partitions after its assignment joins again, and the library drops
+        # that join when a poll ends before it does: no heartbeat is sent any more. So it is to know
+        # the topics before it joins.
         self._consumer.topics()
 
     def poll(self, timeout_seconds: float) -> list[Record]:
@@ -339,7 +339,7 @@ class KafkaPythonAdmin:
 
 class KafkaPythonClient:
     name = "kafka-python"
-    offers = frozenset(Feature)
+    offers = frozenset(Feature) - {Feature.NEW_PARTITIONS}  # subscribe() above says why
     assignors = tuple(ASSIGNORS)
 
     def __init__(self, bootstrap_server: str) -> None:

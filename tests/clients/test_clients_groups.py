@@ -83,13 +83,12 @@ def test_more_members_than_partitions_leave_some_without_work(
         assert sorted(len(member.assignment) for member in members) == [0, 1, 1]
 
 
+@pytest.mark.needs("members that join again for new partitions")
 def test_a_new_partition_is_given_to_a_member(
     client: Any, admin: Any, make_topic: Callable[..., str], fresh_name: Callable[[], str]
 ) -> None:
     topic = make_topic(1)
-    # kafka-python loses a join that it started for new metadata when a poll ends before the join.
-    options = {"metadata_age_ms": 200, "poll_seconds": 0.3}
-    with Group(client, fresh_name(), topic, **options) as group:
+    with Group(client, fresh_name(), topic, metadata_age_ms=200) as group:
         member = group.join()
         group.wait_shared([member], 1)
 

@@ -439,6 +439,16 @@ def test_an_offset_that_is_on_its_way_does_not_expire() -> None:
     assert world.log.types() == [1, 1]
 
 
+def test_a_group_that_somebody_is_about_to_join_is_not_forgotten() -> None:
+    world = World()
+    world.advance(600_000 - 1)
+    (answer,) = world.join()
+
+    world.advance(1)
+
+    assert world.join(answer.member_id)[0].error_code is NONE
+
+
 def test_a_group_that_never_had_anything_is_forgotten() -> None:
     world = World()
     world.join()

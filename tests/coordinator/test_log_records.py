@@ -22,7 +22,7 @@ OFFSETS = st.builds(
     CommittedOffset,
     offset=INT64,
     leader_epoch=INT32,
-    metadata=TEXT,
+    metadata=st.just("") | TEXT,
     commit_timestamp_ms=INT64,
     expire_timestamp_ms=st.just(-1) | st.integers(0, 2**62),
     topic_id=st.just(bytes(16)) | IDS,
@@ -121,6 +121,25 @@ def test_groups_are_read_as_they_were_written(group: StoredGroup, group_id: str)
     assert codec.read_group_key(key) == group_id
     assert version_of(value) == 3
     assert codec.read_group_value(value) == group
+
+
+@pytest.mark.parametrize("metadata", ["", "x", "y" * 200, "ä" * 10_000])
+def test_offsets_of_any_metadata_are_read(metadata: str) -> None:
+    committed = CommittedOffset(5, 3, metadata, 1, topic_id=bytes(range(16)))
+
+    assert codec.read_offset_value(codec.offset_value(committed)) == committed
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "0004 0000000000000005 00000009 00 0000000000000001 00",  # no metadata at all
+        "0004 0000000000000005 00000009 ffffffffffff 0000000000000001 00",  # a varint of 6 bytes
+    ],
+)
+def test_an_offset_that_contradicts_its_schema_is_corrupt(value: str) -> None:
+    with pytest.raises(CorruptBatchError):
+        codec.read_offset_value(bytes.fromhex(value))
 
 
 @pytest.mark.parametrize(

@@ -162,6 +162,49 @@ def test_new_metadata_is_a_rebalance() -> None:
     assert world.group().state is GroupState.PREPARING_REBALANCE
 
 
+def test_a_new_group_that_cannot_be_stored_is_not_there_and_who_waits_is_told() -> None:
+    world = World(group_initial_rebalance_delay_ms=3_000)
+    world.log.hold = True
+    waiting = world.join(must_know_member_id=False)
+    assert waiting == []
+
+    world.log.release(ErrorCode.NOT_ENOUGH_REPLICAS)
+
+    assert waiting[0].error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert world.coordinator.find(GROUP) is None
+    world.advance(SESSION_MS)
+    assert len(waiting) == 1
+
+
+def test_a_new_group_that_is_stored_late_stays_as_it_has_become() -> None:
+    world = World()
+    world.log.hold = True
+    (joined,) = world.join(must_know_member_id=False)
+
+    world.log.release(ErrorCode.NOT_ENOUGH_REPLICAS)
+
+    assert world.heartbeat(joined.member_id, 1) is ErrorCode.NONE
+
+
+def test_who_asks_twice_is_answered_twice() -> None:
+    world = World()
+    leader, follower = world.stable(2)
+    first = world.join(leader)
+    second = world.join(leader)
+    assert first[0].error_code is ErrorCode.REBALANCE_IN_PROGRESS
+    assert second == []
+
+    world.join(follower)
+
+    assert second[0].error_code is ErrorCode.NONE
+    early = world.sync(follower, 3)
+    again = world.sync(follower, 3)
+    assert early[0].error_code is ErrorCode.REBALANCE_IN_PROGRESS
+    world.sync(leader, 3, {follower: b"b"})
+    assert again[0].assignment == b"b"
+    assert len(early) == 1
+
+
 # --- waiting for the others ---------------------------------------------------------------------
 
 
@@ -322,6 +365,24 @@ def test_an_assignment_that_comes_into_the_log_too_late_does_not_count() -> None
     assert len(answers) == 1
 
 
+def test_an_assignment_of_the_generation_before_is_not_taken_for_one_of_this() -> None:
+    world = World()
+    (answer,) = world.join_new()
+    member_id = answer.member_id
+    world.log.hold = True
+    world.sync(member_id, 1, {member_id: b"old"})
+    world.join(member_id, protocols=(Protocol("range", b"new"),))
+    assert world.group().generation_id == 2
+    assert world.group().state is GroupState.COMPLETING_REBALANCE
+
+    world.log.release()
+
+    assert world.group().state is GroupState.COMPLETING_REBALANCE
+    answers = world.sync(member_id, 2, {member_id: b"new"})
+    world.log.release()
+    assert answers[0].assignment == b"new"
+
+
 def test_members_that_do_not_sync_in_time_are_out() -> None:
     world = World()
     leader, follower = world.stable(2)
@@ -463,6 +524,16 @@ def test_when_the_last_one_leaves_the_group_is_empty_and_that_is_kept() -> None:
     world.start()
     assert world.group().state is GroupState.EMPTY
     assert world.group().generation_id == 2
+
+
+def test_who_was_given_an_id_may_leave_before_it_joins() -> None:
+    world = World()
+    (asked,) = world.join()
+
+    assert world.coordinator.leave(GROUP, [LeavingMember(asked.member_id)]) == [ErrorCode.NONE]
+
+    assert world.join(asked.member_id)[0].error_code is ErrorCode.UNKNOWN_MEMBER_ID
+    assert world.coordinator.heartbeat("none", 1, "m") is ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_when_the_last_one_leaves_nobody_waits_for_who_was_given_an_id() -> None:

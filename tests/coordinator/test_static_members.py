@@ -169,3 +169,56 @@ def test_a_static_member_that_misses_a_rebalance_is_in_the_next_generation_all_t
 
     assert {member.member_id for member in joining[0].members} == {a, b}
     assert world.heartbeat(b, 3, group_instance_id="b") is ErrorCode.NONE
+
+
+def test_who_comes_back_before_it_has_synced_is_not_put_out_for_that() -> None:
+    world, a, b = static_world(session_timeout_ms=120_000)
+    joining = world.join(a, group_instance_id="a", session_timeout_ms=120_000)
+    world.join(b, group_instance_id="b", session_timeout_ms=120_000)
+    assert joining[0].generation_id == 3
+    world.sync(a, 3, {a: b"1", b: b"2"})  # b has its share, and does not ask for it
+
+    (back,) = world.join(group_instance_id="b", session_timeout_ms=120_000)
+    world.advance(60_000)
+
+    assert back.error_code is ErrorCode.NONE
+    assert back.member_id in world.group().members
+    assert world.group().state is GroupState.STABLE
+
+
+def test_a_leader_that_misses_a_rebalance_is_followed_by_who_has_joined() -> None:
+    world, a, b = static_world(session_timeout_ms=120_000)
+    new = (Protocol("range", b"new"),)
+    joining = world.join(b, group_instance_id="b", session_timeout_ms=120_000, protocols=new)
+
+    world.advance(60_000)
+
+    assert joining[0].leader_id == b
+    assert {member.member_id for member in joining[0].members} == {a, b}
+
+
+def test_a_rebalance_that_nobody_joins_goes_on_until_sessions_end() -> None:
+    world, _, b = static_world(session_timeout_ms=150_000)
+    world.coordinator.leave(GROUP, [LeavingMember(b, "b")])
+
+    world.advance(120_000)
+    assert world.group().state is GroupState.PREPARING_REBALANCE
+    world.advance(30_000)
+
+    assert world.group().state is GroupState.EMPTY
+
+
+def test_who_comes_back_while_others_join_takes_part_in_the_rebalance() -> None:
+    both = (Protocol("sticky", b"s"), *RANGE)
+    world, a, _ = static_world(protocols=(*RANGE, Protocol("sticky", b"s")))
+    world.log.hold = True
+    back = world.join(group_instance_id="b", protocols=both)
+    sticky = {"must_know_member_id": False, "protocols": (Protocol("sticky", b"s"),)}
+    other = world.join(**sticky)
+
+    world.log.release(ErrorCode.KAFKA_STORAGE_ERROR)
+    assert back == other == []
+    world.join(a, group_instance_id="a", protocols=both)
+
+    assert back[0].generation_id == other[0].generation_id == 3
+    assert back[0].protocol_name == "sticky"

@@ -39,7 +39,11 @@ BROKER = BrokerConfig(
 
 def manager_on(files: SimulatedFileSystem) -> LogManager:
     return LogManager(
-        BROKER, files=files, clock=ManualClock(START_MS), topic_config=lambda _topic: CONFIG
+        BROKER,
+        files=files,
+        clock=ManualClock(START_MS),
+        topic_config=lambda _topic: CONFIG,
+        is_threaded=False,
     )
 
 

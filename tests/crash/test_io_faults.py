@@ -36,7 +36,11 @@ ELSEWHERE = TopicPartition("u", 0)
 
 def manager_on(files: SimulatedFileSystem) -> LogManager:
     manager = LogManager(
-        BROKER, files=files, clock=ManualClock(START_MS), topic_config=lambda _topic: CONFIG
+        BROKER,
+        files=files,
+        clock=ManualClock(START_MS),
+        topic_config=lambda _topic: CONFIG,
+        is_threaded=False,
     )
     manager.start()
     return manager
@@ -283,7 +287,9 @@ def test_below_the_reserve_appends_stop_and_resume_by_themselves() -> None:
     files = SimulatedFileSystem(capacity_bytes=1 << 20)
     clock = ManualClock(START_MS)
     config = BrokerConfig(log_dirs=("/data",), log_dir_reserve_bytes=300_000)
-    manager = LogManager(config, files=files, clock=clock, topic_config=lambda _topic: CONFIG)
+    manager = LogManager(
+        config, files=files, clock=clock, topic_config=lambda _topic: CONFIG, is_threaded=False
+    )
     manager.start()
     manager.create(KEY)
     work = Work(manager)

@@ -37,7 +37,9 @@ class Expected:
 
 
 def new_manager(files: SimulatedFileSystem, clock: ManualClock) -> LogManager:
-    return LogManager(BROKER, files=files, clock=clock, topic_config=lambda _topic: CONFIG)
+    return LogManager(
+        BROKER, files=files, clock=clock, topic_config=lambda _topic: CONFIG, is_threaded=False
+    )
 
 
 class Owner:

@@ -92,101 +92,109 @@ def _see(talk: Talk, topic: str, is_done) -> None:
 
 
 def alter_configs(talk: Talk) -> None:
-    node = str(talk.node_id)
     for version in every(ApiKey.ALTER_CONFIGS):
-        topic = f"alter-v{version}"
-        talk.have_topic(topic, retention_ms="1000")
+        _alter(talk, version)
 
-        def ask(
-            step: str,
-            pairs: dict[str, str | None],
-            name: str | None = None,
-            kind: int = TOPIC,
-            checked: bool = False,
-        ) -> None:
-            configs = [AlterableConfig(key, value) for key, value in pairs.items()]
-            resource = AlterConfigsResource(kind, topic if name is None else name, configs)  # noqa: B023
-            talk.ask(step, version, AlterConfigsRequest([resource], checked))  # noqa: B023
 
-        ask("checked only", {"segment.bytes": "2000000"}, checked=True)
-        ask("replaced", {"segment.bytes": "3000000"})
-        _see(talk, topic, lambda shown: shown == {"segment.bytes": "3000000"})
-        talk.record("then there are", ApiKey.ALTER_CONFIGS, version, _shown(talk, topic))
-        ask("an unknown config", {"no.such.config": "1"})
-        ask("a bad value", {"retention.ms": "soon"})
-        ask("a null value", {"retention.ms": None})
-        ask("an unknown topic", {"retention.ms": "1"}, name=f"{topic}-unknown")
-        ask("an empty topic", {"retention.ms": "1"}, name="")
-        ask("another broker", {"message.max.bytes": "1000000"}, name="99", kind=BROKER)
-        ask("a broker called x", {"message.max.bytes": "1000000"}, name="x", kind=BROKER)
-        ask("what cannot change", {"node.id": "7"}, name=node, kind=BROKER)
-        ask("an unknown one of a broker", {"no.such.config": "7"}, name=node, kind=BROKER)
-        ask("a bad one of a broker", {"message.max.bytes": "many"}, name=node, kind=BROKER)
-        ask("a good one of a broker, checked", {"message.max.bytes": "1"}, node, BROKER, True)
-        ask("resources of type 3", {"a": "b"}, kind=3)
-        ask("none", {})
-        _see(talk, topic, lambda shown: shown == {})
-        talk.record("then there are none", ApiKey.ALTER_CONFIGS, version, _shown(talk, topic))
-        talk.ask("nothing", version, AlterConfigsRequest([]))
-        one = AlterConfigsResource(TOPIC, topic, [AlterableConfig("retention.ms", "5")])
-        talk.ask_in_vain("a topic twice", [version], AlterConfigsRequest([one, one]))
-        pair = [AlterableConfig("retention.ms", "5"), AlterableConfig("retention.ms", "6")]
-        twice = AlterConfigsResource(TOPIC, topic, pair)
-        talk.ask("a config twice", version, AlterConfigsRequest([twice], True))
+def _alter(talk: Talk, version: int) -> None:
+    node = str(talk.node_id)
+    topic = f"alter-v{version}"
+    talk.have_topic(topic, retention_ms="1000")
+
+    def ask(
+        step: str,
+        pairs: dict[str, str | None],
+        name: str | None = None,
+        kind: int = TOPIC,
+        checked: bool = False,
+    ) -> None:
+        configs = [AlterableConfig(key, value) for key, value in pairs.items()]
+        resource = AlterConfigsResource(kind, topic if name is None else name, configs)
+        talk.ask(step, version, AlterConfigsRequest([resource], checked))
+
+    ask("checked only", {"segment.bytes": "2000000"}, checked=True)
+    ask("replaced", {"segment.bytes": "3000000"})
+    _see(talk, topic, lambda shown: shown == {"segment.bytes": "3000000"})
+    talk.record("then there are", ApiKey.ALTER_CONFIGS, version, _shown(talk, topic))
+    ask("an unknown config", {"no.such.config": "1"})
+    ask("a bad value", {"retention.ms": "soon"})
+    ask("a null value", {"retention.ms": None})
+    ask("an unknown topic", {"retention.ms": "1"}, name=f"{topic}-unknown")
+    ask("an empty topic", {"retention.ms": "1"}, name="")
+    ask("another broker", {"message.max.bytes": "1000000"}, name="99", kind=BROKER)
+    ask("a broker called x", {"message.max.bytes": "1000000"}, name="x", kind=BROKER)
+    ask("what cannot change", {"node.id": "7"}, name=node, kind=BROKER)
+    ask("an unknown one of a broker", {"no.such.config": "7"}, name=node, kind=BROKER)
+    ask("a bad one of a broker", {"message.max.bytes": "many"}, name=node, kind=BROKER)
+    ask("a good one of a broker, checked", {"message.max.bytes": "1"}, node, BROKER, True)
+    ask("resources of type 3", {"a": "b"}, kind=3)
+    ask("none", {})
+    _see(talk, topic, lambda shown: shown == {})
+    talk.record("then there are none", ApiKey.ALTER_CONFIGS, version, _shown(talk, topic))
+    talk.ask("nothing", version, AlterConfigsRequest([]))
+    one = AlterConfigsResource(TOPIC, topic, [AlterableConfig("retention.ms", "5")])
+    talk.ask_in_vain("a topic twice", [version], AlterConfigsRequest([one, one]))
+    pair = [AlterableConfig("retention.ms", "5"), AlterableConfig("retention.ms", "6")]
+    twice = AlterConfigsResource(TOPIC, topic, pair)
+    talk.ask("a config twice", version, AlterConfigsRequest([twice], True))
 
 
 def change_configs(talk: Talk) -> None:
-    node = str(talk.node_id)
     for version in every(ApiKey.INCREMENTAL_ALTER_CONFIGS):
-        topic = f"change-v{version}"
-        talk.have_topic(topic, retention_ms="1000")
+        _change(talk, version)
 
-        def ask(
-            step: str,
-            *changes: tuple[str, int, str | None],
-            name: str | None = None,
-            kind: int = TOPIC,
-            checked: bool = False,
-        ) -> None:
-            configs = [Change(key, operation, value) for key, operation, value in changes]
-            resource = ChangesResource(kind, topic if name is None else name, configs)  # noqa: B023
-            talk.ask(step, version, IncrementalAlterConfigsRequest([resource], checked))  # noqa: B023
 
-        def then(step: str, expected: dict[str, str]) -> None:
-            _see(talk, topic, lambda shown: shown == expected)  # noqa: B023
-            shown = _shown(talk, topic)  # noqa: B023
-            talk.record(f"then, {step}", ApiKey.INCREMENTAL_ALTER_CONFIGS, version, shown)  # noqa: B023
+def _change(talk: Talk, version: int) -> None:
+    node = str(talk.node_id)
+    topic = f"change-v{version}"
+    talk.have_topic(topic, retention_ms="1000")
 
-        ask("checked only", ("segment.bytes", SET, "2000000"), checked=True)
-        ask("set", ("segment.bytes", SET, "3000000"))
-        then("set", {"retention.ms": "1000", "segment.bytes": "3000000"})
-        ask("deleted", ("segment.bytes", DELETE, None))
-        then("deleted", {"retention.ms": "1000"})
-        ask("deleted, was never set", ("flush.ms", DELETE, ""))
-        ask("added to a list", ("cleanup.policy", APPEND, "compact"))
-        then("added", {"retention.ms": "1000", "cleanup.policy": "delete,compact"})
-        ask("added again", ("cleanup.policy", APPEND, "compact"))
-        ask("taken from a list", ("cleanup.policy", SUBTRACT, "delete"))
-        then("taken", {"retention.ms": "1000", "cleanup.policy": "compact"})
-        ask("taken, was not there", ("cleanup.policy", SUBTRACT, "delete"))
-        ask("added to what is no list", ("retention.ms", APPEND, "5"))
-        ask("no such operation", ("retention.ms", 9, "5"))
-        ask("set to null", ("retention.ms", SET, None))
-        ask("set to nothing", ("retention.ms", SET, ""))
-        ask("an unknown config", ("no.such.config", SET, "1"))
-        ask("an unknown config deleted", ("no.such.config", DELETE, None))
-        ask("a bad value", ("retention.ms", SET, "soon"))
-        ask("one good and one bad", ("flush.ms", SET, "5"), ("retention.ms", SET, "soon"))
-        ask("one config twice", ("flush.ms", SET, "5"), ("flush.ms", SET, "6"))
-        ask("no changes")
-        then("refused", {"retention.ms": "1000", "cleanup.policy": "compact"})
-        ask("an unknown topic", ("retention.ms", SET, "1"), name=f"{topic}-unknown")
-        ask("an empty topic", ("retention.ms", SET, "1"), name="")
-        ask("resources of type 3", ("a", SET, "b"), kind=3)
-        _change_broker(ask, node)
-        talk.ask("nothing", version, IncrementalAlterConfigsRequest([]))
-        one = ChangesResource(TOPIC, topic, [Change("retention.ms", SET, "5")])
-        talk.ask("a topic twice", version, IncrementalAlterConfigsRequest([one, one]))
+    def ask(
+        step: str,
+        *changes: tuple[str, int, str | None],
+        name: str | None = None,
+        kind: int = TOPIC,
+        checked: bool = False,
+    ) -> None:
+        configs = [Change(key, operation, value) for key, operation, value in changes]
+        resource = ChangesResource(kind, topic if name is None else name, configs)
+        talk.ask(step, version, IncrementalAlterConfigsRequest([resource], checked))
+
+    def then(step: str, expected: dict[str, str]) -> None:
+        _see(talk, topic, lambda shown: shown == expected)
+        shown = _shown(talk, topic)
+        talk.record(f"then, {step}", ApiKey.INCREMENTAL_ALTER_CONFIGS, version, shown)
+
+    ask("checked only", ("segment.bytes", SET, "2000000"), checked=True)
+    ask("set", ("segment.bytes", SET, "3000000"))
+    then("set", {"retention.ms": "1000", "segment.bytes": "3000000"})
+    ask("deleted", ("segment.bytes", DELETE, None))
+    then("deleted", {"retention.ms": "1000"})
+    ask("deleted, was never set", ("flush.ms", DELETE, ""))
+    ask("added to a list", ("cleanup.policy", APPEND, "compact"))
+    then("added", {"retention.ms": "1000", "cleanup.policy": "delete,compact"})
+    ask("added again", ("cleanup.policy", APPEND, "compact"))
+    ask("taken from a list", ("cleanup.policy", SUBTRACT, "delete"))
+    then("taken", {"retention.ms": "1000", "cleanup.policy": "compact"})
+    ask("taken, was not there", ("cleanup.policy", SUBTRACT, "delete"))
+    ask("added to what is no list", ("retention.ms", APPEND, "5"))
+    ask("no such operation", ("retention.ms", 9, "5"))
+    ask("set to null", ("retention.ms", SET, None))
+    ask("set to nothing", ("retention.ms", SET, ""))
+    ask("an unknown config", ("no.such.config", SET, "1"))
+    ask("an unknown config deleted", ("no.such.config", DELETE, None))
+    ask("a bad value", ("retention.ms", SET, "soon"))
+    ask("one good and one bad", ("flush.ms", SET, "5"), ("retention.ms", SET, "soon"))
+    ask("one config twice", ("flush.ms", SET, "5"), ("flush.ms", SET, "6"))
+    ask("no changes")
+    then("refused", {"retention.ms": "1000", "cleanup.policy": "compact"})
+    ask("an unknown topic", ("retention.ms", SET, "1"), name=f"{topic}-unknown")
+    ask("an empty topic", ("retention.ms", SET, "1"), name="")
+    ask("resources of type 3", ("a", SET, "b"), kind=3)
+    _change_broker(ask, node)
+    talk.ask("nothing", version, IncrementalAlterConfigsRequest([]))
+    one = ChangesResource(TOPIC, topic, [Change("retention.ms", SET, "5")])
+    talk.ask("a topic twice", version, IncrementalAlterConfigsRequest([one, one]))
 
 
 def _change_broker(ask: Any, node: str) -> None:

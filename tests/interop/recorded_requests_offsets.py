@@ -56,38 +56,42 @@ def commits(talk: Talk) -> None:
     topic_id = talk.have_topic("commits", 2)
     place = {"topic": "commits", "topic_id": topic_id}
     for version in every(ApiKey.OFFSET_COMMIT):
-
-        def ask(step: str, request: OffsetCommitRequest) -> None:
-            talk.ask(step, version, request)  # noqa: B023
-
-        group = f"commits-v{version}"
-        ask("of nobody", commit(group, **place))
-        ask("with an epoch", commit(group, **place, partition=1, epoch=0))
-        ask("with a note", commit(group, **place, metadata="note"))
-        ask("with a null note", commit(group, **place, metadata=None))
-        ask("with too long a note", commit(group, **place, metadata="x" * 4097))
-        ask("a negative offset", commit(group, **place, offset=-1))
-        ask("a very negative offset", commit(group, **place, offset=-5))
-        ask("an unknown topic", commit(group, "commits-unknown", topic_id=UNKNOWN_ID))
-        ask("an unknown partition", commit(group, **place, partition=8))
-        ask("a negative partition", commit(group, **place, partition=-1))
-        ask("an empty group", commit("", **place))
-        ask("a generation of nobody", commit(group, **place, generation_id_or_member_epoch=3))
-        ask("an unknown member", commit(group, **place, member_id="nobody"))
-        both = {"generation_id_or_member_epoch": 1, "member_id": "nobody"}
-        ask("an unknown member and generation", commit(f"{group}-new", **place, **both))
-        ask("nothing", OffsetCommitRequest(group_id=group))
-        empty = [OffsetCommitRequestTopic("commits", topic_id, [])]
-        ask("no partitions", OffsetCommitRequest(group_id=group, topics=empty))
-        mixed = [
-            OffsetCommitRequestPartition(0, 9, -1, ""),
-            OffsetCommitRequestPartition(7, 9, -1, ""),
-            OffsetCommitRequestPartition(1, 9, -1, "x" * 5000),
-        ]
-        some = [OffsetCommitRequestTopic("commits", topic_id, mixed)]
-        ask("some fail", OffsetCommitRequest(group_id=group, topics=some))
-        _member_commits(talk, version, place)
+        _commits(talk, version, place)
     talk.ask_ends("kept for an hour", commit("commits-kept", **place, retention_time_ms=3_600_000))
+
+
+def _commits(talk: Talk, version: int, place: dict[str, Any]) -> None:
+
+    def ask(step: str, request: OffsetCommitRequest) -> None:
+        talk.ask(step, version, request)
+
+    group = f"commits-v{version}"
+    ask("of nobody", commit(group, **place))
+    ask("with an epoch", commit(group, **place, partition=1, epoch=0))
+    ask("with a note", commit(group, **place, metadata="note"))
+    ask("with a null note", commit(group, **place, metadata=None))
+    ask("with too long a note", commit(group, **place, metadata="x" * 4097))
+    ask("a negative offset", commit(group, **place, offset=-1))
+    ask("a very negative offset", commit(group, **place, offset=-5))
+    ask("an unknown topic", commit(group, "commits-unknown", topic_id=UNKNOWN_ID))
+    ask("an unknown partition", commit(group, **place, partition=8))
+    ask("a negative partition", commit(group, **place, partition=-1))
+    ask("an empty group", commit("", **place))
+    ask("a generation of nobody", commit(group, **place, generation_id_or_member_epoch=3))
+    ask("an unknown member", commit(group, **place, member_id="nobody"))
+    both = {"generation_id_or_member_epoch": 1, "member_id": "nobody"}
+    ask("an unknown member and generation", commit(f"{group}-new", **place, **both))
+    ask("nothing", OffsetCommitRequest(group_id=group))
+    empty = [OffsetCommitRequestTopic("commits", place["topic_id"], [])]
+    ask("no partitions", OffsetCommitRequest(group_id=group, topics=empty))
+    mixed = [
+        OffsetCommitRequestPartition(0, 9, -1, ""),
+        OffsetCommitRequestPartition(7, 9, -1, ""),
+        OffsetCommitRequestPartition(1, 9, -1, "x" * 5000),
+    ]
+    some = [OffsetCommitRequestTopic("commits", place["topic_id"], mixed)]
+    ask("some fail", OffsetCommitRequest(group_id=group, topics=some))
+    _member_commits(talk, version, place)
 
 
 def _member_commits(talk: Talk, version: int, place: dict[str, Any]) -> None:

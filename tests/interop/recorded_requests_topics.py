@@ -135,25 +135,29 @@ def new(
 
 def create_topics(talk: Talk) -> None:
     """Topics that can be made, in every version."""
-    node = talk.node_id
     for version in every(ApiKey.CREATE_TOPICS):
+        _create(talk, version)
 
-        def ask(step: str, *topics: CreatableTopic, **asked: Any) -> None:
-            talk.ask(step, version, CreateTopicsRequest(topics, 30_000, **asked))  # noqa: B023
 
-        name = f"create-v{version}"
-        ask("one", new(name))
-        talk.have_led(name, 1)
-        ask("one that exists", new(name))
-        ask("checked only", new(f"{name}-checked", 3), validate_only=True)
-        ask("checked only, exists", new(name), validate_only=True)
-        ask("checked only, wrong", new(f"{name}-checked", 0), validate_only=True)
-        ask("with configs", new(f"{name}-c", 2, cleanup_policy="compact", segment_bytes="1048576"))
-        ask("defaults", new(f"{name}-d", -1, -1))
-        ask("placed", new(f"{name}-p", -1, -1, [[node], [node]]))
-        ask("two", new(f"{name}-x"), new(f"{name}-y", 0))
-        ask("the same twice", new(f"{name}-t"), new(f"{name}-t", 2))
-        ask("an unknown config", new(f"{name}-u", no_such_config="1"))
+def _create(talk: Talk, version: int) -> None:
+    node = talk.node_id
+
+    def ask(step: str, *topics: CreatableTopic, **asked: Any) -> None:
+        talk.ask(step, version, CreateTopicsRequest(topics, 30_000, **asked))
+
+    name = f"create-v{version}"
+    ask("one", new(name))
+    talk.have_led(name, 1)
+    ask("one that exists", new(name))
+    ask("checked only", new(f"{name}-checked", 3), validate_only=True)
+    ask("checked only, exists", new(name), validate_only=True)
+    ask("checked only, wrong", new(f"{name}-checked", 0), validate_only=True)
+    ask("with configs", new(f"{name}-c", 2, cleanup_policy="compact", segment_bytes="1048576"))
+    ask("defaults", new(f"{name}-d", -1, -1))
+    ask("placed", new(f"{name}-p", -1, -1, [[node], [node]]))
+    ask("two", new(f"{name}-x"), new(f"{name}-y", 0))
+    ask("the same twice", new(f"{name}-t"), new(f"{name}-t", 2))
+    ask("an unknown config", new(f"{name}-u", no_such_config="1"))
 
 
 def create_topics_refused(talk: Talk) -> None:
@@ -211,24 +215,7 @@ def create_topics_refused(talk: Talk) -> None:
 def delete_topics(talk: Talk) -> None:
     """By name, and from version 6 on by id."""
     for version in ends(ApiKey.DELETE_TOPICS):
-
-        def ask(step: str, *topics: tuple[str | None, bytes]) -> None:
-            states = [DeleteTopicState(name, topic_id) for name, topic_id in topics]
-            names = [name or "" for name, _ in topics]
-            talk.ask(step, version, DeleteTopicsRequest(names, states, 30_000))  # noqa: B023
-
-        name = f"delete-v{version}"
-        talk.have_topic(name, 2)
-        ask("one", (name, NO_ID))
-        talk.have_no_topic(name)
-        ask("one that is gone", (name, NO_ID))
-        talk.have_topic(f"{name}-a")
-        ask("one, and one unknown", (f"{name}-a", NO_ID), (f"{name}-unknown", NO_ID))
-        talk.have_topic(f"{name}-t")
-        ask("one twice", (f"{name}-t", NO_ID), (f"{name}-t", NO_ID))
-        ask("nothing")
-        ask("empty name", ("", NO_ID))
-        ask("a name no topic can have", ("no such name!", NO_ID))
+        _delete_by_name(talk, version)
     for version in every(ApiKey.DELETE_TOPICS)[1:-1]:
         talk.have_topic(f"delete-v{version}")
         talk.ask("one", version, DeleteTopicsRequest([f"delete-v{version}"], timeout_ms=30_000))
@@ -253,45 +240,70 @@ def delete_topics(talk: Talk) -> None:
     assert fresh != ids[0]
 
 
+def _delete_by_name(talk: Talk, version: int) -> None:
+
+    def ask(step: str, *topics: tuple[str | None, bytes]) -> None:
+        states = [DeleteTopicState(name, topic_id) for name, topic_id in topics]
+        names = [name or "" for name, _ in topics]
+        talk.ask(step, version, DeleteTopicsRequest(names, states, 30_000))
+
+    name = f"delete-v{version}"
+    talk.have_topic(name, 2)
+    ask("one", (name, NO_ID))
+    talk.have_no_topic(name)
+    ask("one that is gone", (name, NO_ID))
+    talk.have_topic(f"{name}-a")
+    ask("one, and one unknown", (f"{name}-a", NO_ID), (f"{name}-unknown", NO_ID))
+    talk.have_topic(f"{name}-t")
+    ask("one twice", (f"{name}-t", NO_ID), (f"{name}-t", NO_ID))
+    ask("nothing")
+    ask("empty name", ("", NO_ID))
+    ask("a name no topic can have", ("no such name!", NO_ID))
+
+
 def create_partitions(talk: Talk) -> None:
-    node = talk.node_id
     for version in every(ApiKey.CREATE_PARTITIONS):
-        topic = f"create-partitions-v{version}"
-        talk.have_topic(topic, 2)
+        _create_partitions(talk, version)
 
-        def ask(step: str, *topics: tuple[str, int, Any], checked: bool = False) -> None:
-            asked = [
-                CreatePartitionsTopic(
-                    name,
-                    count,
-                    None
-                    if places is None
-                    else [CreatePartitionsAssignment(brokers) for brokers in places],
-                )
-                for name, count, places in topics
-            ]
-            talk.ask(step, version, CreatePartitionsRequest(asked, 30_000, checked))  # noqa: B023
 
-        ask("checked only", (topic, 5, None), checked=True)
-        ask("checked only, wrong", (topic, 1, None), checked=True)
-        ask("one more", (topic, 3, None))
-        talk.have_led(topic, 3)
-        ask("as many", (topic, 3, None))
-        ask("fewer", (topic, 2, None))
-        ask("none", (topic, 0, None))
-        ask("less than none", (topic, -1, None))
-        ask("unknown topic", (f"{topic}-unknown", 3, None))
-        ask("nothing")
-        ask("one twice", (topic, 4, None), (topic, 5, None))
-        ask("placed", (topic, 5, [[node], [node]]))
-        talk.have_led(topic, 5)
-        ask("too few places", (topic, 7, [[node]]))
-        ask("too many places", (topic, 6, [[node], [node]]))
-        ask("no places", (topic, 6, []))
-        ask("an unknown place", (topic, 6, [[99]]))
-        ask("an empty place", (topic, 6, [[]]))
-        ask("one place twice", (topic, 6, [[node, node]]))
-        ask("one good and one bad", (topic, 6, None), (f"{topic}-unknown", 2, None))
+def _create_partitions(talk: Talk, version: int) -> None:
+    node = talk.node_id
+    topic = f"create-partitions-v{version}"
+    talk.have_topic(topic, 2)
+
+    def ask(step: str, *topics: tuple[str, int, Any], checked: bool = False) -> None:
+        asked = [
+            CreatePartitionsTopic(
+                name,
+                count,
+                None
+                if places is None
+                else [CreatePartitionsAssignment(brokers) for brokers in places],
+            )
+            for name, count, places in topics
+        ]
+        talk.ask(step, version, CreatePartitionsRequest(asked, 30_000, checked))
+
+    ask("checked only", (topic, 5, None), checked=True)
+    ask("checked only, wrong", (topic, 1, None), checked=True)
+    ask("one more", (topic, 3, None))
+    talk.have_led(topic, 3)
+    ask("as many", (topic, 3, None))
+    ask("fewer", (topic, 2, None))
+    ask("none", (topic, 0, None))
+    ask("less than none", (topic, -1, None))
+    ask("unknown topic", (f"{topic}-unknown", 3, None))
+    ask("nothing")
+    ask("one twice", (topic, 4, None), (topic, 5, None))
+    ask("placed", (topic, 5, [[node], [node]]))
+    talk.have_led(topic, 5)
+    ask("too few places", (topic, 7, [[node]]))
+    ask("too many places", (topic, 6, [[node], [node]]))
+    ask("no places", (topic, 6, []))
+    ask("an unknown place", (topic, 6, [[99]]))
+    ask("an empty place", (topic, 6, [[]]))
+    ask("one place twice", (topic, 6, [[node, node]]))
+    ask("one good and one bad", (topic, 6, None), (f"{topic}-unknown", 2, None))
 
 
 def describe_cluster(talk: Talk) -> None:

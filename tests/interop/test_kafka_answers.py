@@ -12,6 +12,7 @@ from apache_kafka import KafkaDistribution
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded_requests import BROKER_CONFIGS, replay, talking
+from recorded_requests_admin import TOPIC_WALKS
 from recorded_requests_differences import DIFFERENCES, LIVE_DIFFERENCES, unexplained, unused
 from recorded_requests_golden import SCENARIOS, Answers, ask_kafka, compare, load
 from recorded_requests_plain import CLOSED, Placeholders, Plain, plain
@@ -24,7 +25,7 @@ from stratalog.protocol.messages.api_versions import ApiVersionsRequest
 from stratalog.protocol.messages.index import CODECS
 from stratalog.protocol.messages.metadata import MetadataResponse, MetadataResponseTopic
 
-LIVE = {**WALKS, **VALUE_CHECKS}
+LIVE = {**WALKS, **TOPIC_WALKS, **VALUE_CHECKS}
 NEVER_FAIL = {ApiKey.LIST_GROUPS, ApiKey.DESCRIBE_LOG_DIRS}
 
 

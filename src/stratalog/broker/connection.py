@@ -34,6 +34,7 @@ _SEND_BYTES_A_TURN = 1 << 20
 _WARM_BYTES = 1 << 20
 _WARM_STEP_BYTES = 128 << 10
 _PIPELINED_MAX = 16
+_HELD_MAX = 16
 _PRODUCE = b"\0\0"
 
 Part = Buffer | FileSlice
@@ -90,6 +91,7 @@ class Connection:
         self._out: deque[Part] = deque()
         self._pending: deque[Ticket] = deque()
         self._is_taking = False
+        self._is_holding = False
         self._is_reading = True
         self._is_writing = False
         self._is_warming = False
@@ -116,7 +118,7 @@ class Connection:
 
     def _may_take(self, buffer: Buffer, start: int) -> bool:
         """Whether the frame that starts there may be handed on now."""
-        if self._out or self._muted_until is not None:
+        if (self._out and not self._is_holding) or self._muted_until is not None:
             return False
         pending = self._pending
         if not pending:
@@ -185,6 +187,9 @@ class Connection:
             self.close()
         finally:
             self._is_taking = False
+        if self._is_holding:
+            self._is_holding = False
+            self._send()
         return start
 
     def _check_size(self, buffer: memoryview, start: int, filled: int) -> None:
@@ -285,7 +290,12 @@ class Connection:
         while pending and (ready := pending[0].parts) is not None:
             self._out.extend(ready)
             pending.popleft()
-        self._send()
+        # What answers several requests of one read goes out in one piece.
+        if self._is_taking and len(self._out) < _HELD_MAX and len(parts) <= 1:
+            self._is_holding = True
+        else:
+            self._is_holding = False
+            self._send()
 
     def mute(self, for_ms: int) -> None:
         """Read nothing for a while: the client was told to keep still."""

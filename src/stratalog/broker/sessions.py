@@ -108,7 +108,7 @@ class FetchContext:
             has_news = cached.has_news(data)
             if has_news or not self.is_incremental:
                 told.append((key, data))
-            if data.records:
+            if data.records and self.is_incremental:
                 session.partitions[key] = session.partitions.pop(key)
         return told
 
@@ -142,7 +142,7 @@ class FetchSessions:
 
     def _begin_full(self, request: FetchRequest, uses_topic_ids: bool, now_ms: int) -> FetchContext:
         wanted = sum(len(topic.partitions) for topic in request.topics)
-        if not wanted or not self._make_room(wanted, now_ms):
+        if not self._make_room(wanted, now_ms):
             return FetchContext(request=request)
         session_id = 0
         while session_id == 0 or session_id in self._sessions:

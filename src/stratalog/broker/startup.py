@@ -27,7 +27,7 @@ from stratalog.errors import (
     StratalogError,
 )
 from stratalog.metadata import MetadataImage, PartitionChange, TopicState
-from stratalog.metadata.adoption import FoundReplica, plan_adoption
+from stratalog.metadata.adoption import FoundDirectory, FoundReplica, plan_adoption
 from stratalog.metadata.reconciliation import PlacedReplica, Reconciliation, reconcile
 from stratalog.metadata.sqlite_store import METADATA_FILE, SqliteMetadataStore
 from stratalog.storage.checkpoint import EpochEntry
@@ -85,9 +85,9 @@ def open_broker(
     wrote the directories, if another did; without them, what is not certain is held."""
     files = files or OsFileSystem()
     directories = [LogDirectory(files, path) for path in config.log_directories]
-    acquire_all(directories)
     store = None
     try:
+        acquire_all(directories)
         place = _metadata_place(directories)
         store = SqliteMetadataStore.open(f"{place.path}/{METADATA_FILE}", broker=config)
         return _Opening(config, store, directories, clock or SystemClock()).run(
@@ -171,12 +171,12 @@ class _Opening:
         self._store = store
         self._directories = directories
         self._clock = clock
+        self._is_first = not store.is_initialized
         self._notes: list[str] = []
         self._held: dict[str, str] = {}
 
     def run(self, *, is_config_known: bool, is_threaded: bool) -> OpenedBroker:
-        is_first = not self._store.is_initialized
-        if is_first:
+        if self._is_first:
             self._adopt(is_config_known=is_config_known)
         self._check_node()
         plan = self._reconcile()
@@ -194,7 +194,7 @@ class _Opening:
         try:
             self._create(logs, plan)
             self._name(logs)
-            self._lead(logs, begin_epochs=not is_first)
+            self._lead(logs, begin_epochs=not self._is_first)
         except BaseException:
             logs.shutdown()
             raise
@@ -227,6 +227,12 @@ class _Opening:
         )
         self._notes += adoption.notes
         self._held.update(adoption.held)
+        self._notes += [f"topic {name} is held: {why}" for name, why in adoption.held.items()]
+        # From the next step on a directory that does not say whose it is, is not ours.
+        for directory, what in zip(self._online, found, strict=True):
+            if what.node_id is None:
+                identity = Identity(adoption.cluster_id, adoption.node_id, uuid.uuid4())
+                directory.assign_identity(identity)
         self._store.initialize(adoption.cluster_id, adoption.node_id, adoption.update)
 
     def _check_node(self) -> None:
@@ -234,9 +240,26 @@ class _Opening:
         if stated not in (None, known):
             raise ConfigError("node.id", stated, f"is not that of these directories, {known}")
 
+    def _check_owner(self, found: FoundDirectory) -> None:
+        """Nothing is renamed in a directory that is none of ours."""
+        image = self._store.image
+        if found.node_id is None:
+            if found.replicas and not self._is_first:
+                raise LogDirectoryError(
+                    f"{found.path} holds logs and no meta.properties says whose: it is not a "
+                    "directory of this broker, and can only be adopted by itself"
+                )
+        elif (found.cluster_id, found.node_id) != (image.cluster_id, image.node_id):
+            raise LogDirectoryError(
+                f"{found.path} belongs to node {found.node_id} of cluster {found.cluster_id!r}, "
+                f"not to node {image.node_id} of {image.cluster_id!r}"
+            )
+
     def _reconcile(self) -> Reconciliation:
         found = []
         for_each_online(self._directories, lambda each: found.append(find_directory(each)))
+        for directory in found:
+            self._check_owner(directory)
         plan = reconcile(self._store.image, found)
         self._set_aside(plan.strays, STRAY_DIRECTORY)
         for stray in plan.strays:

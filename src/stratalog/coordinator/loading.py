@@ -25,7 +25,7 @@ from stratalog.records._kernels import COLUMN_NAMES, ColumnDecoder
 if TYPE_CHECKING:
     from stratalog.storage.log import Log
 
-_STEP_RECORDS: Final = 500
+_STEP_RECORDS: Final = 250
 _READ_BYTES: Final = 128 * 1024
 _DECOMPRESSED_MAX_BYTES: Final = 1 << 28
 

@@ -192,9 +192,7 @@ class Membership:
             respond(JoinResult(refusal, member_id))
             return
         member = group.members[member_id]
-        if group.state is GroupState.EMPTY:
-            respond(JoinResult(ErrorCode.UNKNOWN_MEMBER_ID, member_id))
-        elif self._is_known_already(group, member, request):
+        if self._is_known_already(group, member, request):
             # It may not have got the answer; nothing has changed since.
             respond(group.joined(member))
         else:
@@ -254,8 +252,9 @@ class Membership:
         member = group.members[group.static_members[instance_id]]
 
         def done(error: ErrorCode) -> None:
-            if group.members.get(member.member_id) is not member:
-                return  # it is gone, and has been told
+            is_here = group.members.get(member.member_id) is member
+            if not is_here or group.state is not GroupState.STABLE or not member.is_awaiting_join:
+                return  # it is out, or in a rebalance with all the others
             if error is not ErrorCode.NONE:
                 self._undo_replacement(shard, group, member, old, error)
             elif request.can_skip_assignment:
@@ -279,8 +278,6 @@ class Membership:
                 error_code=error, member_id=UNKNOWN_MEMBER_ID, members=()
             ),
         )
-        if group.state is not GroupState.STABLE:
-            return
         assert member.group_instance_id is not None
         group.update(
             member,
@@ -360,8 +357,6 @@ class Membership:
             return refusal
         if generation_id != group.generation_id:
             return ErrorCode.ILLEGAL_GENERATION
-        if group.state is GroupState.EMPTY:
-            return ErrorCode.UNKNOWN_MEMBER_ID
         self._rebalances.expect_heartbeat(shard, group, group.members[member_id])
         if group.state is GroupState.PREPARING_REBALANCE:
             return ErrorCode.REBALANCE_IN_PROGRESS

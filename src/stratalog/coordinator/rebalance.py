@@ -152,8 +152,6 @@ class Rebalances:
     def _expire_sync(self, shard: Shard, group: Group, generation_id: int) -> None:
         if group.generation_id != generation_id or not group.pending_sync:
             return
-        if group.state not in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE):
-            return
         late = sorted(group.pending_sync)
         for member_id in late:
             self.forget_member(group, group.members[member_id])
@@ -215,8 +213,6 @@ class Rebalances:
         )
 
     def _expire_session(self, shard: Shard, group: Group, member_id: str) -> None:
-        if group.state is GroupState.DEAD:
-            return
         if member_id in group.pending_join:
             group.remove(member_id)
             self._maybe_complete_after_removal(shard, group)

@@ -135,11 +135,16 @@ class Partition:
     def effective_min_isr(self) -> int:
         return min(self.log.config.min_insync_replicas, max(len(self.replicas), 1))
 
+    @property
+    def is_under_min_isr(self) -> bool:
+        in_sync = len(self.isr)
+        return in_sync < self.log.config.min_insync_replicas and in_sync < len(self.replicas)
+
     def append_records_to_leader(
         self, records: Buffer, *, required_acks: int, origin: AppendOrigin = AppendOrigin.CLIENT
     ) -> LogAppendInfo:
         self.check_leader()
-        if required_acks == ACKS_ALL and len(self.isr) < self.effective_min_isr:
+        if required_acks == ACKS_ALL and self.is_under_min_isr:
             raise NotEnoughReplicasError(
                 f"{self.log.topic_partition} has {len(self.isr)} in-sync replicas where "
                 f"min.insync.replicas={self.effective_min_isr}"
@@ -148,13 +153,14 @@ class Partition:
 
     def raise_high_watermark(self) -> bool:
         """Move the high watermark as far as the in-sync replicas allow; whether it moved."""
-        if not self.is_leader or len(self.isr) < self.effective_min_isr:
+        if not self.is_leader or self.is_under_min_isr:
             return False
-        ends = [self.log.log_end_offset]
-        ends.extend(
-            self.followers[node].log_end_offset for node in self.maximal_isr if node != self.node_id
-        )
-        return self.log.raise_high_watermark(min(ends))
+        lowest = self.log.log_end_offset
+        if self.followers:
+            for node in self.maximal_isr:
+                if node != self.node_id:
+                    lowest = min(lowest, self.followers[node].log_end_offset)
+        return self.log.raise_high_watermark(lowest)
 
     def is_replicated(self, required_offset: int) -> bool | StratalogError:
         """For acks=all: whether everything below ``required_offset`` is on enough replicas; an
@@ -165,7 +171,7 @@ class Partition:
             return self.log.failure
         if self.log.high_watermark < required_offset:
             return False
-        if len(self.maximal_isr) < self.effective_min_isr:
+        if self.is_under_min_isr:
             return NotEnoughReplicasAfterAppendError(
                 f"{self.log.topic_partition} was appended to, and lost in-sync replicas since"
             )

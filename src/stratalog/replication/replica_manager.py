@@ -164,12 +164,23 @@ class ReplicaManager:
         appended = [key for key, result in results.items() if result.info is not None]
         for key in appended:
             self._appended(key)
-        if required_acks != ACKS_ALL or not appended:
+        if required_acks != ACKS_ALL or self._are_replicated(results, appended):
             respond(results)
             return
         deadline_ms = self._clock.now_ms() + max(timeout_ms, 0)
         operation = DelayedProduce(self, results, respond, deadline_ms)
         self.produce_purgatory.complete_or_watch(operation, appended)
+
+    def _are_replicated(
+        self, results: dict[TopicPartition, AppendResult], appended: list[TopicPartition]
+    ) -> bool:
+        """Whether nobody has to wait: so it is on one node that does not wait for its disk."""
+        for key in appended:
+            info = results[key].info
+            assert info is not None, "it was appended"
+            if self._partitions[key].is_replicated(info.last_offset + 1) is not True:
+                return False
+        return True
 
     def _append(
         self, key: TopicPartition, records: Buffer, required_acks: int, origin: AppendOrigin

@@ -57,11 +57,14 @@ class FetchHandlers:
             return FetchResponse(error_code=context.error)
         wanted: dict[TopicPartition, FetchPartition] = {}
         places: dict[Key, TopicPartition | None] = {}
+        unknown: set[TopicPartition] = set()
         for key, asked in context.partitions():
             name = self._names.by_id(key[1]) if uses_ids else key[0]
             place = TopicPartition(name, key[2]) if name or not uses_ids else None
             places[key] = place
             if place is not None:
+                if self._replicas.find(place) is None:
+                    unknown.add(place)
                 wanted[place] = FetchPartition(
                     asked.fetch_offset,
                     asked.partition_max_bytes,
@@ -72,7 +75,9 @@ class FetchHandlers:
         replica_id = _replica_id(request)
 
         def respond(results: dict[TopicPartition, FetchResult]) -> None:
-            answers = [(key, self._answer(key, place, results)) for key, place in places.items()]
+            answers = [
+                (key, self._answer(key, place, results, unknown)) for key, place in places.items()
+            ]
             self._respond(request, context, answers, is_consumer=replica_id < 0)
 
         max_bytes = min(body.max_bytes, self._services.config.fetch_max_bytes)
@@ -97,6 +102,7 @@ class FetchHandlers:
         key: Key,
         place: TopicPartition | None,
         results: dict[TopicPartition, FetchResult],
+        unknown: set[TopicPartition],
     ) -> PartitionData:
         if place is None:
             return _refusal(key[2], ErrorCode.UNKNOWN_TOPIC_ID)
@@ -104,7 +110,7 @@ class FetchHandlers:
         if read is None:
             assert error is not None, "what was not read was refused"
             self._metrics.fetch_failed(place.topic)
-            return self._refused(place, error)
+            return self._refused(place, error, is_unknown=place in unknown)
         data = read.data
         self._metrics.fetched(place.topic, data.size_bytes)
         aborted = data.aborted
@@ -122,17 +128,18 @@ class FetchHandlers:
             records=data.records or b"",
         )
 
-    def _refused(self, place: TopicPartition, error: StratalogError) -> PartitionData:
+    def _refused(
+        self, place: TopicPartition, error: StratalogError, *, is_unknown: bool
+    ) -> PartitionData:
         leader = LeaderIdAndEpoch()
         code = code_of(error)
         if code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):
             partition = self._replicas.find(place)
             if partition is not None:
                 leader = LeaderIdAndEpoch(partition.leader_id, partition.leader_epoch)
-        # Nothing is said of transactions where a log was asked in vain; nor in answers about
-        # partitions that there are not, but those say so with an empty list.
-        aborted = () if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else None
-        return _refusal(place.partition, code, leader, aborted)
+        # Nothing is said of transactions where a log was asked in vain; where there never was one,
+        # that is said with an empty list.
+        return _refusal(place.partition, code, leader, () if is_unknown else None)
 
     def _respond(
         self, request: Request, context: FetchContext, answers: Answers, *, is_consumer: bool

@@ -1,7 +1,7 @@
 """OffsetCommit, OffsetFetch and OffsetDelete: each partition of a request by itself, with its own
 error. Topics are named or, in the newest versions, given by id; the coordinator knows names."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -180,7 +180,7 @@ class GroupOffsetHandlers:
                 if known is None:
                     continue  # it could not be said which topic that is
                 topic_id = known.topic_id.bytes
-            found = [_partition(offsets, name, each, require_stable) for each in partitions]
+            found = _partitions(offsets, name, partitions, require_stable)
             answer.append(OffsetFetchResponseTopics(name, topic_id, found))
         return answer
 
@@ -211,10 +211,9 @@ class GroupOffsetHandlers:
                     unknown.append(OffsetFetchResponseTopics("", topic.topic_id, refused))
                     continue
                 name = known.name
-            found = [
-                _partition(offsets, name, each, require_stable, topic.topic_id)
-                for each in topic.partition_indexes
-            ]
+            found = _partitions(
+                offsets, name, topic.partition_indexes, require_stable, topic.topic_id
+            )
             answer.append(OffsetFetchResponseTopics(name, topic.topic_id, found))
         return answer + unknown
 
@@ -279,24 +278,27 @@ def _commit_response(answer: _Codes) -> Any:
     )
 
 
-def _partition(
+def _partitions(
     offsets: GroupOffsets,
     topic: str,
-    partition: int,
+    partitions: Iterable[int],
     require_stable: bool,
     topic_id: bytes = NO_TOPIC_ID,
-) -> "OffsetFetchResponsePartitions":
+) -> "list[OffsetFetchResponsePartitions]":
     from stratalog.protocol.messages.offset_fetch import OffsetFetchResponsePartitions
 
-    if require_stable and offsets.has_open_transaction(topic, partition):
-        code = ErrorCode.UNSTABLE_OFFSET_COMMIT
-        return OffsetFetchResponsePartitions(partition, _NO_OFFSET, error_code=code)
-    committed = offsets.get(topic, partition)
-    if committed is None or _is_other_topic(committed.topic_id, topic_id):
-        return OffsetFetchResponsePartitions(partition, _NO_OFFSET)
-    return OffsetFetchResponsePartitions(
-        partition, committed.offset, committed.leader_epoch, committed.metadata
-    )
+    found = []
+    for partition in partitions:
+        committed = offsets.get(topic, partition)
+        if require_stable and offsets.has_open_transaction(topic, partition):
+            code = ErrorCode.UNSTABLE_OFFSET_COMMIT
+            found.append(OffsetFetchResponsePartitions(partition, _NO_OFFSET, error_code=code))
+        elif committed is None or _is_other_topic(committed.topic_id, topic_id):
+            found.append(OffsetFetchResponsePartitions(partition, _NO_OFFSET))
+        else:
+            offset, leader_epoch, metadata, *_ = committed
+            found.append(OffsetFetchResponsePartitions(partition, offset, leader_epoch, metadata))
+    return found
 
 
 def _is_other_topic(committed: bytes, asked: bytes) -> bool:

@@ -1,0 +1,211 @@
+"""A broker is killed again and again while clients work; what it has acknowledged stays.
+
+Nothing acknowledged with acks=all is lost, nothing of an idempotent producer is there twice or out
+of order, nothing that a consumer was given becomes something else, commits do not go back, and
+what was changed of topics stays changed.
+"""
+
+import random
+from pathlib import Path
+
+import pytest
+from acknowledged import (
+    GROUP,
+    NOISE,
+    ORDERS,
+    PARTITIONS,
+    SECONDS,
+    TABLE,
+    Acknowledged,
+    Administrating,
+    CarelessProducing,
+    Client,
+    Consuming,
+    IdempotentProducing,
+)
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
+from killing import KilledBroker
+
+SETTINGS = {
+    "log_dir_reserve_bytes": "0",
+    "group_initial_rebalance_delay_ms": "0",
+    "offsets_topic_num_partitions": "2",
+    "offsets_topic_segment_bytes": "20000",
+    "log_cleaner_backoff_ms": "100",
+    "log_cleaner_dedupe_buffer_size": "10000000",
+    "log_flush_offset_checkpoint_interval_ms": "200",
+    "log_retention_check_interval_ms": "200",
+    "replica_high_watermark_checkpoint_interval_ms": "200",
+    "log_segment_delete_delay_ms": "200",
+    "admin_listener": "",
+}
+TOPICS = {
+    ORDERS: {"internal.segment.bytes": "20000"},
+    TABLE: {
+        "cleanup.policy": "compact",
+        "internal.segment.bytes": "6000",
+        "min.cleanable.dirty.ratio": "0.01",
+        "file.delete.delay.ms": "100",
+    },
+    NOISE: {"internal.segment.bytes": "20000", "retention.bytes": "40000"},
+}
+
+
+def make_topics(bootstrap_server: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap_server})
+    new = [NewTopic(name, PARTITIONS, 1, config=configs) for name, configs in TOPICS.items()]
+    for future in admin.create_topics(new).values():
+        future.result(SECONDS)
+
+
+def kill_some_time(broker: KilledBroker, model: Acknowledged, chance: random.Random) -> None:
+    """Kill a broker that is starting or has started, at a moment of any kind."""
+    kind = chance.choice(("records", "records", "seen", "commits", "topics", "ready", "starting"))
+    if kind == "starting":
+        assert broker.lives_for(chance.uniform(0, 0.5)), broker.errors.read_text()
+    else:
+        broker.wait_until_ready()
+    if kind in ("records", "seen"):
+        model.wait_for_more(kind, chance.randint(1, 600))
+    elif kind in ("commits", "topics"):
+        model.wait_for_more(kind, chance.randint(1, 4))
+    broker.kill()
+    broker.start()
+
+
+def run_kills(path: Path, kills: int, seed: int) -> None:
+    chance = random.Random(seed)
+    broker = KilledBroker(path / "logs", seed, **SETTINGS)
+    model = Acknowledged()
+    clients: list[Client] = []
+    try:
+        broker.start()
+        broker.wait_until_ready()
+        make_topics(broker.bootstrap_server)
+        orders = IdempotentProducing(broker.bootstrap_server, model, ORDERS)
+        table = IdempotentProducing(broker.bootstrap_server, model, TABLE, key_count=20)
+        others = [CarelessProducing, Administrating, Consuming, Consuming]
+        clients += [orders, table, *(kind(broker.bootstrap_server, model) for kind in others)]
+        for client in clients:
+            client.start()
+        model.wait_for_more("commits", 1)
+        broker.kill()
+        broker.start()
+        for _ in range(kills - 1):
+            kill_some_time(broker, model, chance)
+        broker.wait_until_ready()
+        model.wait_for_more("commits", 1)
+        for client in (orders, table):
+            client.stop()
+        model.wait_until_seen()
+        for client in clients[2:]:
+            client.stop()
+        check_promises(broker.bootstrap_server, model, orders, table)
+        broker.stop()
+        assert not model.failures, model.failures
+        said = broker.errors.read_text()
+        assert "Traceback" not in said, said
+        assert "failed" not in said, said
+    finally:
+        for client in clients:
+            client.is_stopping.set()
+        broker.make_sure_it_is_gone()
+
+
+def check_promises(
+    bootstrap_server: str,
+    model: Acknowledged,
+    orders: IdempotentProducing,
+    table: IdempotentProducing,
+) -> None:
+    for partition in range(PARTITIONS):
+        check_orders(bootstrap_server, model, partition, orders.produced[partition])
+        check_table(bootstrap_server, model, partition, table.produced[partition])
+        read(bootstrap_server, NOISE, partition)
+    check_group(bootstrap_server, model)
+    check_topics(bootstrap_server, model)
+
+
+def check_orders(bootstrap_server: str, model: Acknowledged, partition: int, produced: int) -> None:
+    found = read(bootstrap_server, ORDERS, partition)
+    by_offset = {offset: value for offset, _, value in found}
+    for told in (model.records[ORDERS, partition], model.seen[ORDERS, partition]):
+        lost = {offset: value for offset, value in told.items() if by_offset.get(offset) != value}
+        assert not lost, f"{ORDERS}-{partition}: {lost}"
+    sequences = [number_of(value) for _, _, value in found]
+    assert sequences == list(range(produced)), "each record once, and in order"
+
+
+def check_table(bootstrap_server: str, model: Acknowledged, partition: int, produced: int) -> None:
+    found = read(bootstrap_server, TABLE, partition)
+    numbers = [number_of(value) for _, _, value in found]
+    assert numbers == sorted(set(numbers)), "each record once at most, and in order"
+    last = {key: number_of(value) for _, key, value in found}
+    for number in range(max(0, produced - 20), produced):
+        assert last[b"%d" % (number % 20)] == number
+    told = model.records[TABLE, partition]
+    for offset, _, value in found:
+        assert told.get(offset) == value
+
+
+def check_group(bootstrap_server: str, model: Acknowledged) -> None:
+    """Who comes next in the group goes on where it was acknowledged, or behind."""
+    consumer = Consumer({"bootstrap.servers": bootstrap_server, "group.id": GROUP})
+    partitions = [TopicPartition(ORDERS, each) for each in range(PARTITIONS)]
+    committed = {each.partition: each.offset for each in consumer.committed(partitions, SECONDS)}
+    for partition in range(PARTITIONS):
+        assert committed[partition] >= model.commits[ORDERS, partition]
+    consumer.close()
+
+
+def check_topics(bootstrap_server: str, model: Acknowledged) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap_server})
+    there = set(admin.list_topics(timeout=SECONDS).topics)
+    certain = {name: held for name, held in model.topics.items() if name not in model.in_doubt}
+    assert certain.keys() <= there
+    assert not model.deleted_topics & there
+    resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in certain]
+    for resource, future in admin.describe_configs(resources).items() if resources else ():
+        assert future.result(SECONDS)["retention.ms"].value == certain[resource.name]
+
+
+def read(bootstrap_server: str, topic: str, partition: int) -> list[tuple[int, bytes, bytes]]:
+    """All of a partition: offsets, keys and values."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap_server,
+            "group.id": "reader",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "check.crcs": True,
+        }
+    )
+    consumer.assign([TopicPartition(topic, partition, 0)])
+    found: list[tuple[int, bytes, bytes]] = []
+    is_at_end = False
+    while not is_at_end:
+        messages = consumer.consume(1000, SECONDS)
+        assert messages, f"{topic}-{partition} does not end"
+        for message in messages:
+            if message.error() is not None:
+                assert message.error().name() == "_PARTITION_EOF", message.error()
+                is_at_end = True
+            else:
+                found.append((message.offset(), message.key(), message.value()))
+    consumer.close()
+    return found
+
+
+def number_of(value: bytes) -> int:
+    return int(value.partition(b":")[0])
+
+
+def test_nothing_acknowledged_is_lost_when_a_broker_is_killed_ten_times(tmp_path: Path) -> None:
+    run_kills(tmp_path, 10, seed=1)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_acknowledged_is_lost_in_two_hundred_kills(tmp_path: Path, seed: int) -> None:
+    run_kills(tmp_path, 50, seed=seed)
