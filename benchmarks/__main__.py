@@ -10,25 +10,46 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.broker import PARTS
+from benchmarks.broker_figures import Effort
 from benchmarks.result import Result
 
-NAMES = ("append", "recovery", "decode", "lookup", "opening", "memory", "cleaning", "cleaning-load")
+STORAGE = (
+    *("append", "recovery", "decode", "lookup", "opening", "memory"),
+    *("cleaning", "cleaning-load"),
+)
+ALL = (*STORAGE, "broker")
+NAMES = (*ALL, *PARTS)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(NAMES)}")
     parser.add_argument("--dir", help="where to write (about 10 GB); default: the temporary folder")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=Effort.seconds,
+        help="of warm-up and at most of a measurement, for brokers; default: %(default)g",
+    )
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=Effort.rounds,
+        help="in which brokers take turns; default: %(default)d",
+    )
     arguments = parser.parse_args()
+    effort = Effort(arguments.seconds, arguments.rounds)
     unknown = set(arguments.names) - set(NAMES)
     if unknown:
         parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")
     results: list[Result] = []
-    for name in arguments.names or NAMES:
+    for name in arguments.names or ALL:
         root = Path(tempfile.mkdtemp(prefix="stratalog-bench-", dir=arguments.dir))
         try:
             module = importlib.import_module(f"benchmarks.{name.replace('-', '_')}")
-            results.extend(module.run(root))
+            is_broker = name not in STORAGE
+            results.extend(module.run(root, effort) if is_broker else module.run(root))
         finally:
             shutil.rmtree(root)
     table = Table("what", "measured", "bar", "", "")

@@ -17,7 +17,7 @@ OURS, SYNCED, KAFKA = "stratalog", "stratalog, flush on ack", "Apache Kafka"
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Effort:
     """``seconds`` of warm-up for each side; a measurement takes no longer either."""
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.broker_cost import topic
-from benchmarks.broker_figures import KAFKA, OURS, SYNCED, Effort, compared
+from benchmarks.broker_figures import SYNCED, Effort, compared
 from benchmarks.broker_processes import BrokerProcess, all_sides
 from benchmarks.broker_raw import Batch, Producer, make_batch
 from benchmarks.result import Result
@@ -27,13 +27,13 @@ def run(root: Path, effort: Effort) -> list[Result]:
     batch = make_batch(100, 1)
     with all_sides(root) as sides:
         for side in sides:
-            with topic(side, "warm") as name:
-                measure(side, name, batch, samples * effort.rounds, effort.seconds)
+            with topic(side, "warm") as warm:
+                measure(side, warm, batch, samples * effort.rounds, effort.seconds)
         for _ in range(effort.rounds):
-            for side, latencies_us in one_round(sides, batch, samples).items():
+            for name, latencies_us in one_round(sides, batch, samples).items():
                 ordered = sorted(latencies_us)
                 for quantile in (50, 99):
-                    found[f"p{quantile}"][side].append(ordered[len(ordered) * quantile // 100])
+                    found[f"p{quantile}"][name].append(ordered[len(ordered) * quantile // 100])
     return [
         compared(
             f"one-record produce, {quantile}", figures, "µs", TIMES_KAFKA, higher_is_better=False
@@ -75,6 +75,3 @@ def measure(
             if ended > until:
                 break
     return found
-
-
-__all__ = ["KAFKA", "OURS", "run"]

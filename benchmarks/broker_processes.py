@@ -123,6 +123,10 @@ class BrokerProcess:
         fields = text.rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS_A_SECOND
 
+    def waited_s(self) -> float:
+        """How long its first thread was ready to run and others had the cores."""
+        return int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[1]) / 1e9
+
     def resident_mb(self) -> float:
         lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
         (found,) = (line for line in lines if line.startswith("VmRSS"))

@@ -43,7 +43,7 @@ from stratalog.records import Record, build_batch
 PRODUCE_VERSION, FETCH_VERSION = 10, 11
 FETCH_BYTES_MAX = 1 << 20
 CLIENT_ID = "bench"
-READY_SECONDS = 30.0
+READY_SECONDS = 120.0
 _OFFSET_MARK = 0x0123456789ABCDEF
 _COUNT = struct.Struct(">i")
 
@@ -88,7 +88,7 @@ class Connection:
         return self._read(size)
 
     def _read(self, size: int) -> bytes:
-        read = self._answers.read(size)
+        read: bytes = self._answers.read(size)
         if len(read) < size:
             raise EOFError("the broker closed the connection")
         return read
@@ -112,7 +112,7 @@ class Connection:
             raise BrokerFailedError(f"create topic {name}: error {made.error_code}")
         # Asked of the leaders themselves: metadata names them before they know.
         asked = [ListOffsetsPartition(number, timestamp=-1) for number in range(partitions)]
-        request = ListOffsetsRequest(topics=[ListOffsetsTopic(name, asked)])
+        request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name, asked)])
         until = time.monotonic() + READY_SECONDS
         while time.monotonic() < until:
             (answer,) = self.ask(ApiKey.LIST_OFFSETS, 2, request).topics
@@ -232,9 +232,19 @@ class Fetcher:
 
     _scratch = bytearray(FETCH_BYTES_MAX * 2)
 
-    def __init__(self, connection: Connection, topic: str, partition: int, batch: Batch) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        topic: str,
+        partition: int,
+        batch: Batch,
+        *,
+        bytes_max: int = FETCH_BYTES_MAX,
+    ) -> None:
         asked = FetchPartition(
-            partition, fetch_offset=_OFFSET_MARK, partition_max_bytes=FETCH_BYTES_MAX
+            partition,
+            fetch_offset=_OFFSET_MARK,
+            partition_max_bytes=min(bytes_max, FETCH_BYTES_MAX),
         )
         request = FetchRequest(
             max_wait_ms=500,
@@ -260,7 +270,8 @@ class Fetcher:
         if len(head) < self._head.size:
             raise EOFError("the broker closed the connection")
         size, _, _, error, *_ = fields = self._head.unpack(head)
-        partition_error, high_watermark, records_bytes = fields[10], fields[11], fields[16]
+        partition_error, high_watermark = fields[10], fields[11]
+        records_bytes: int = fields[16]
         if error or partition_error:
             raise BrokerFailedError(f"fetch: error {error or partition_error}")
         self._drop(size + 4 - self._head.size)

@@ -64,8 +64,9 @@ def measure(broker: BrokerProcess, effort: Effort) -> Result:
     load(broker, effort.seconds)  # so that there is something to clean, and all is imported
     scrape(broker)
     before, _ = scrape(broker)
-    started = time.time()
+    started, waited_s = time.time(), broker.waited_s()
     seen = load(broker, effort.seconds)
+    waited_s = broker.waited_s() - waited_s
     after, cleaned_at = scrape(broker)
     if cleaned_at < started:
         raise BrokerFailedError("nothing was cleaned meanwhile")
@@ -74,6 +75,7 @@ def measure(broker: BrokerProcess, effort: Effort) -> Result:
     turns = lags[float("inf")]
     detail = (
         f"{turns - lags[BAR_MS / 1e3]:,.0f} of {turns:,.0f} turns took longer than 10 ms; "
+        f"the loop was ready and without a core for {waited_s / effort.seconds:.1%} of the time; "
         f"{seen.produced_bytes / effort.seconds / 1e6:.0f} MB/s; a record beside it: "
         f"p50 {quantile(ordered, 0.5):.2f}, p99 {quantile(ordered, 0.99):.2f}, "
         f"p99.9 {quantile(ordered, SHARE):.1f}, max {ordered[-1]:.0f} ms"

@@ -26,6 +26,7 @@ ORDERS, TABLE, NOISE = "orders", "table", "noise"
 PARTITIONS = 3
 GROUP = "workers"
 _OUTSTANDING = 60
+_ADMIN_PAUSE_SECONDS = 0.03
 _QUICK = {
     "reconnect.backoff.ms": 10,
     "reconnect.backoff.max.ms": 50,
@@ -225,24 +226,27 @@ class Administrating(Client):
     """Creates topics, changes and deletes them. What is not answered is in doubt."""
 
     def run(self) -> None:
-        admin = AdminClient(self.settings)
+        self._admin = AdminClient(self.settings)
         for number in count():
-            if self.is_stopping.is_set():
+            self._create(f"topic-{number}")
+            if number >= 2:
+                self._alter(f"topic-{number - 2}")
+            if number >= 4:
+                self._delete(f"topic-{number - 4}")
+            if self.is_stopping.wait(_ADMIN_PAUSE_SECONDS):
                 break
-            name = f"topic-{number}"
-            new = NewTopic(name, 2, 1, config={"retention.ms": "100000"})
-            self._change(name, "100000", admin.create_topics([new], request_timeout=3)[name])
-            if number % 3 == 1:
-                longer = ConfigEntry(
-                    "retention.ms", "200000", incremental_operation=AlterConfigOpType.SET
-                )
-                resource = ConfigResource(
-                    ConfigResource.Type.TOPIC, name, incremental_configs=[longer]
-                )
-                future = admin.incremental_alter_configs([resource], request_timeout=3)[resource]
-                self._change(name, "200000", future)
-            if number % 3 == 2:
-                self._change(name, None, admin.delete_topics([name], request_timeout=3)[name])
+
+    def _create(self, name: str) -> None:
+        new = NewTopic(name, 2, 1, config={"retention.ms": "100000"})
+        self._change(name, "100000", self._admin.create_topics([new], request_timeout=3)[name])
+
+    def _alter(self, name: str) -> None:
+        resource = altered(name, "retention.ms", "200000")
+        future = self._admin.incremental_alter_configs([resource], request_timeout=3)[resource]
+        self._change(name, "200000", future)
+
+    def _delete(self, name: str) -> None:
+        self._change(name, None, self._admin.delete_topics([name], request_timeout=3)[name])
 
     def _change(self, name: str, retention_ms: str | None, future: Any) -> None:
         if name in self.model.in_doubt:
@@ -252,3 +256,8 @@ class Administrating(Client):
         with suppress(KafkaException):
             future.result(SECONDS)
             self.model.topic(name, retention_ms)
+
+
+def altered(topic: str, name: str, value: str) -> ConfigResource:
+    entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+    return ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])

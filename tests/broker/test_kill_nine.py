@@ -22,6 +22,7 @@ from acknowledged import (
     Client,
     Consuming,
     IdempotentProducing,
+    altered,
 )
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
@@ -31,7 +32,6 @@ SETTINGS = {
     "log_dir_reserve_bytes": "0",
     "group_initial_rebalance_delay_ms": "0",
     "offsets_topic_num_partitions": "2",
-    "offsets_topic_segment_bytes": "20000",
     "log_cleaner_backoff_ms": "100",
     "log_cleaner_dedupe_buffer_size": "10000000",
     "log_flush_offset_checkpoint_interval_ms": "200",
@@ -57,6 +57,13 @@ def make_topics(bootstrap_server: str) -> None:
     new = [NewTopic(name, PARTITIONS, 1, config=configs) for name, configs in TOPICS.items()]
     for future in admin.create_topics(new).values():
         future.result(SECONDS)
+
+
+def make_commits_roll(bootstrap_server: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap_server})
+    for name, value in (("internal.segment.bytes", "5000"), ("min.cleanable.dirty.ratio", "0.01")):
+        resource = altered("__consumer_offsets", name, value)
+        admin.incremental_alter_configs([resource])[resource].result(SECONDS)
 
 
 def kill_some_time(broker: KilledBroker, model: Acknowledged, chance: random.Random) -> None:
@@ -90,6 +97,7 @@ def run_kills(path: Path, kills: int, seed: int) -> None:
         for client in clients:
             client.start()
         model.wait_for_more("commits", 1)
+        make_commits_roll(broker.bootstrap_server)
         broker.kill()
         broker.start()
         for _ in range(kills - 1):

@@ -27,7 +27,7 @@ class Member:
         self.assignment: frozenset[TopicPartition] = frozenset()
         self.assignments_seen: list[frozenset[TopicPartition]] = []
         self.received: list[Record] = []
-        self.refused_commits = 0
+        self.uncommitted = 0  # records of polls whose commit was refused
         self.failure: BaseException | None = None
 
     def start(self) -> Self:
@@ -62,7 +62,7 @@ class Member:
         with self._group.changed:
             if records or assignment != self.assignment:
                 self.received.extend(records)
-                self.refused_commits += not is_committed
+                self.uncommitted += 0 if is_committed else len(records)
                 if assignment != self.assignment:
                     self.assignments_seen.append(assignment)
                 self.assignment = assignment

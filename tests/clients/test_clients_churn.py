@@ -1,8 +1,8 @@
-"""Members that come, leave and die at random while records keep coming: nothing may get lost.
+"""Members that come and go at random while records keep coming: nothing may get lost.
 
-At least once is what a group promises: every record is delivered. Twice is allowed only where
-somebody lost a partition between its poll and its commit; a record that comes again without that
-would be a commit that was forgotten. What a group has committed at the end is all there is.
+At least once is what a group promises: every record is delivered. Again it comes only to whoever
+takes a partition from a member whose commit was refused; any other repetition would be a commit
+that was forgotten. What a group has committed at the end is all there is.
 """
 
 import random
@@ -20,6 +20,7 @@ from group_members import Group, Member
 PARTITIONS = 6
 MEMBERS_MOST = 5
 BATCH = 30
+CHURN_SECONDS = 10.0
 
 
 class Load:
@@ -73,7 +74,11 @@ def churn(group: Group, choose: random.Random, seconds: float) -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("start_broker", ["stratalog"], indirect=True, scope="session")
+@pytest.mark.parametrize("seed", range(2))
+# kafka-python leaves a connection to the garbage collector when it is closed while it connects.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.usefixtures("collect_garbage")
 def test_nothing_is_lost_while_members_come_and_go(
     client: Any,
     admin: Any,
@@ -86,13 +91,12 @@ def test_nothing_is_lost_while_members_come_and_go(
     load = Load(client.producer(is_idempotent=True), topic)
     with Group(client, fresh_name(), topic, assignor=assignor) as group:
         with load.running():
-            churn(group, random.Random(seed), 20)
+            churn(group, random.Random(seed), CHURN_SECONDS)
         group.wait_received(load.values)
         received = Counter(group.received())
-        refused = sum(member.refused_commits for member in group.members)
+        uncommitted = sum(member.uncommitted for member in group.members)
 
     assert set(received) == set(load.values)
-    if not refused:
-        assert max(received.values()) == 1
+    assert received.total() - len(received) <= uncommitted
     ends = {TopicPartition(topic, p): len(load.values) // PARTITIONS for p in range(PARTITIONS)}
     assert admin.group_offsets(group.group_id) == ends

@@ -308,6 +308,19 @@ def test_a_group_that_could_not_be_deleted_is_still_there() -> None:
     assert world.offsets() == {("t", 0): 1}
 
 
+def test_a_group_that_could_not_be_deleted_waits_for_nobody_it_has_forgotten() -> None:
+    world = World()
+    (asked,) = world.join()
+    world.log.refuse = ErrorCode.KAFKA_STORAGE_ERROR
+    delete_groups(world, GROUP)
+    world.log.refuse = None
+
+    assert world.join(asked.member_id)[0].error_code is ErrorCode.UNKNOWN_MEMBER_ID
+    leader, follower = world.stable(2)
+    world.join(leader)
+    assert world.join(follower)[0].error_code is NONE
+
+
 def test_who_commits_while_a_group_is_being_deleted_has_made_a_new_one() -> None:
     world = World()
     world.commit(at(0, 1), at(1, 1))

@@ -1,5 +1,6 @@
 """What a coordinator knows after it has read its log again, and what it says meanwhile."""
 
+import gc
 import logging
 import time
 from pathlib import Path
@@ -395,6 +396,18 @@ def test_loading_is_quick_and_never_takes_long_at_once() -> None:
     # 100 000 a second, on a machine that does nothing else; it may have other things to do.
     assert time.perf_counter() - started < 10 * count / 100_000
     assert steps >= count / 250
+
+
+def test_offsets_that_are_kept_are_nothing_to_the_garbage_collector() -> None:
+    world = World()
+    world.commit(NewOffset("t", 0, 1))
+    gc.collect()
+    assert not gc.is_tracked(world.group().offsets.topics["t"][0])
+
+    world.start()
+    gc.collect()
+
+    assert not gc.is_tracked(world.group().offsets.topics["t"][0])
 
 
 def test_a_missing_group_is_no_group_offsets_at_all() -> None:

@@ -165,6 +165,10 @@ def produce_rules(talk: Talk) -> None:
     )
     keyless = batch(b"x", b"y", key=None)
     talk.ask_every("no key", to("produce-rules-compacted", keyless, topic_id=compacted))
+    for codec in (Codec.GZIP, Codec.ZSTD):
+        packed = batch(b"x" * 5000, b"y", key=None, codec=codec)
+        request = to("produce-rules-compacted", packed, topic_id=compacted)
+        talk.ask_ends(f"no key, compressed with {codec.name.lower()}", request, since=7)
     talk.ask_every("too large", to("produce-rules-small", batch(b"x" * 200), topic_id=small))
     talk.ask_ends("not too large", to("produce-rules-small", batch(b"x"), topic_id=small))
     talk.ask_every("append time", to("produce-rules-append", PLAIN, topic_id=appended))

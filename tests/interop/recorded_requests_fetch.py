@@ -107,6 +107,8 @@ def _several(talk: Talk, topic_id: bytes) -> None:
             topics=[FetchTopic("fetch", topic_id, parts(each))],
         )
         talk.ask_ends(f"two partitions, {name}", request)
+        committed = request._replace(isolation_level=1)
+        talk.ask_ends(f"two partitions, {name}, committed only", committed)
     mixed = [FetchPartition(partition=index, partition_max_bytes=1000) for index in (0, 5, 1)]
     request = FetchRequest(
         min_bytes=1,

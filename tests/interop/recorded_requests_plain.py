@@ -189,6 +189,7 @@ def _batches(records: Any, places: Placeholders) -> Plain:
         return None
     data = bytes(records)
     batches: list[Plain] = []
+    rest = data
     for header in read_headers(data, 0, False):
         epoch = header.partition_leader_epoch
         producer_id, producer_epoch, sequence = struct.unpack_from(
@@ -203,4 +204,7 @@ def _batches(records: Any, places: Placeholders) -> Plain:
         else:
             text += f" crc {header.crc & 0xFFFFFFFF:08x}"
         batches.append(text)
+        rest = data[header.position + header.size_bytes :]
+    if rest:
+        batches.append(f"{len(rest)} bytes of another")
     return batches

@@ -46,8 +46,19 @@ class RequestMemory:
         if capacity <= _KEPT_EACH_BYTES and self._kept_bytes + capacity <= _KEPT_BYTES:
             self._kept.setdefault(capacity, []).append(buffer)
             self._kept_bytes += capacity
+        self._wake()
+
+    def _wake(self) -> None:
         while self._waiting and not self.is_exhausted:
             self._waiting.popleft()()
+
+    def hold(self, size_bytes: int) -> None:
+        """Count bytes that somebody else holds."""
+        self.used_bytes += size_bytes
+
+    def let_go(self, size_bytes: int) -> None:
+        self.used_bytes -= size_bytes
+        self._wake()
 
     def wait(self, resume: Callable[[], None]) -> None:
         """Call ``resume`` when there is memory again."""

@@ -130,6 +130,7 @@ class Broker:
         }
         self._is_flushing_on_ack = self._config.log_flush_on_ack
         logs.flush_later = self._flush_later
+        limit = self._config.queued_max_request_bytes
         metrics = Metrics(lambda name: name in store.image.topics)
         services = self.services = Services(
             clock=self._clock,
@@ -142,6 +143,8 @@ class Broker:
             metrics=metrics,
             endpoint=self.endpoint,
             run_blocking=self._run_blocking,
+            memory=RequestMemory(limit if limit > 0 else REQUEST_MEMORY_BYTES),
+            workers=self._executor(1, "stratalog-validate"),
         )
         services.groups = make_coordinator(services, self._wake)
         self._alarm = Alarm(loop, self._clock, self._ring, _task_failed)
@@ -163,8 +166,7 @@ class Broker:
             report=_disconnected,
         )
         services.topics.lead_all()
-        limit = self._config.queued_max_request_bytes
-        memory = RequestMemory(limit if limit > 0 else REQUEST_MEMORY_BYTES)
+        memory = services.memory
         services.metrics.bytes_in_flight = lambda: memory.used_bytes
         scratch = memoryview(bytearray(SCRATCH_BYTES))
         readers = self._executor(_READERS, "stratalog-read")

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from stratalog.broker.memory import RequestMemory
 from stratalog.clock import Clock
 from stratalog.config import BrokerConfig
 from stratalog.metadata.sqlite_store import SqliteMetadataStore
@@ -43,6 +45,9 @@ class Services:
     metrics: "Metrics"
     endpoint: Endpoint
     run_blocking: RunBlocking
+    memory: RequestMemory
+    # Where what takes long and waits for nothing is worked out, beside the loop.
+    workers: Executor
 
     @property
     def config(self) -> BrokerConfig:

@@ -244,6 +244,7 @@ class Committing:
             records.append((group_key(group.group_id), None))
             del shard.groups[group.group_id]
             self._rebalances.stop_watching(group)
+            group.pending_join.clear()
 
         def written(error: ErrorCode) -> None:
             if error is not ErrorCode.NONE:
@@ -259,8 +260,8 @@ class Committing:
             for name, topic_id in topics.items():
                 gone = [
                     (name, partition)
-                    for partition, committed in group.offsets.topics.get(name, {}).items()
-                    if committed.topic_id in (topic_id, NO_TOPIC_ID)
+                    for partition in group.offsets.topics.get(name, {})
+                    if group.offsets.topic_id(name, partition) in (topic_id, NO_TOPIC_ID)
                 ]
                 gone += [key for key in group.offsets.pending if key[0] == name and key not in gone]
                 self._write_tombstones(shard, group, gone, lambda _error: None)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from stratalog.coordinator import log_records as codec
 from stratalog.coordinator.group import Group
 from stratalog.coordinator.log_records import CommittedOffset, OffsetKey
-from stratalog.coordinator.offsets import TransactionalOffset
+from stratalog.coordinator.offsets import Kept, TransactionalOffset
 from stratalog.errors import CorruptBatchError
 from stratalog.records import ControlType, parse_control_record
 from stratalog.records._kernels import COLUMN_NAMES, ColumnDecoder
@@ -161,7 +161,7 @@ class _Loader:
         self._passed_over = passed_over
         self._now_ms = now_ms
         # What the keys of a group and a topic lead to, by all of them but the partition.
-        self._partitions: dict[bytes, dict[int, CommittedOffset]] = {}
+        self._partitions: dict[bytes, dict[int, Kept]] = {}
 
     def _group(self, group_id: str) -> Group:
         group = self._groups.get(group_id)
@@ -174,14 +174,14 @@ class _Loader:
             partitions = self._partitions.get(key[:-4])
             if partitions is not None:
                 partition = int.from_bytes(key[-4:], "big", signed=True)
-                partitions[partition] = codec.read_offset_value(value)
+                partitions[partition] = tuple(codec.read_offset_value(value))
                 return
             kind = codec.record_type(key)
             if kind in codec.OFFSET_TYPES:
                 found, committed = codec.read_offset_key(key), codec.read_offset_value(value)
                 topics = self._group(found.group_id).offsets.topics
                 partitions = topics.setdefault(found.topic, {})
-                partitions[found.partition] = committed
+                partitions[found.partition] = tuple(committed)
                 self._partitions[key[:-4]] = partitions
             elif kind == codec.GROUP_TYPE:
                 group_id, stored = codec.read_group_key(key), codec.read_group_value(value)

@@ -26,8 +26,6 @@ from stratalog.errors import CorruptBatchError
 
 OFFSET_TYPES: Final = (0, 1)
 GROUP_TYPE: Final = 2
-# Types of groups whose protocol is not served here; they are passed over.
-LAST_KNOWN_TYPE: Final = 23
 
 NO_TOPIC_ID: Final = bytes(16)
 NO_LEADER_EPOCH: Final = -1

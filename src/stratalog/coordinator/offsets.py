@@ -13,6 +13,9 @@ from typing import NamedTuple
 from stratalog.coordinator.log_records import NO_TIMESTAMP, CommittedOffset
 
 TopicAndPartition = tuple[str, int]
+# A CommittedOffset that has forgotten its name: of hundreds of thousands of plain tuples the
+# garbage collector takes no notice, of any other kind it looks at each in every full collection.
+Kept = tuple[object, ...]
 # None where an offset is to be forgotten.
 Changes = Mapping[TopicAndPartition, CommittedOffset | None]
 
@@ -34,7 +37,7 @@ class _Pending:
 
 class GroupOffsets:
     def __init__(self) -> None:
-        self.topics: dict[str, dict[int, CommittedOffset]] = {}
+        self.topics: dict[str, dict[int, Kept]] = {}
         self.transactional: dict[int, dict[TopicAndPartition, TransactionalOffset]] = {}
         self._pending: dict[TopicAndPartition, _Pending] = {}
         self._last_write = 0
@@ -47,15 +50,19 @@ class GroupOffsets:
 
     def __iter__(self) -> Iterator[tuple[str, int, CommittedOffset]]:
         for topic, partitions in self.topics.items():
-            for partition, committed in partitions.items():
-                yield topic, partition, committed
+            for partition, kept in partitions.items():
+                yield topic, partition, CommittedOffset._make(kept)
 
     def get(self, topic: str, partition: int) -> CommittedOffset | None:
-        partitions = self.topics.get(topic)
-        return None if partitions is None else partitions.get(partition)
+        kept = self.topics.get(topic, {}).get(partition)
+        return None if kept is None else CommittedOffset._make(kept)
+
+    def topic_id(self, topic: str, partition: int) -> bytes:
+        """Of an offset that there is."""
+        return CommittedOffset._make(self.topics[topic][partition]).topic_id
 
     def put(self, topic: str, partition: int, committed: CommittedOffset) -> None:
-        self.topics.setdefault(topic, {})[partition] = committed
+        self.topics.setdefault(topic, {})[partition] = tuple(committed)
 
     def remove(self, topic: str, partition: int) -> None:
         partitions = self.topics.get(topic)
@@ -110,7 +117,7 @@ class GroupOffsets:
 
     def all_keys(self) -> set[TopicAndPartition]:
         """Everything that a tombstone is needed for, so that nothing of the group is left."""
-        keys = {(topic, partition) for topic, partition, _ in self}
+        keys = {(topic, number) for topic, numbers in self.topics.items() for number in numbers}
         keys.update(self._pending)
         for offsets in self.transactional.values():
             keys.update(offsets)

@@ -318,6 +318,8 @@ class ProducedBatches:
     rebuilt: bool  # whether records were encoded anew, in another codec or format
     @property
     def headers(self) -> list[BatchHeader]: ...
+    def move(self, by: int, leader_epoch: int) -> None:
+        """Give the batch other offsets and another leader epoch: both lie outside the CRC."""
 
 def validate_records(
     records: Buffer,

@@ -64,6 +64,18 @@ cdef class ProducedBatches:
     def headers(self):
         return [self.header]
 
+    def move(self, int64_t by, int32_t leader_epoch):
+        """Give the batch other offsets and another leader epoch: both lie outside the CRC."""
+        cdef bytearray first = self.buffers[0]
+        cdef uint8_t *p = <uint8_t *> PyByteArray_AS_STRING(first)
+        if len(first) < V2_HEADER_BYTES or by > INT64_MAX - self.header.last_offset:
+            raise corrupt(FAULT_OFFSET_RANGE)
+        self.header.base_offset += by
+        self.header.last_offset += by
+        self.header.partition_leader_epoch = leader_epoch
+        store_i64(p, self.header.base_offset)
+        store_i32(p + 12, leader_epoch)
+
     def __repr__(self):
         return f"ProducedBatches({self.header!r}, rebuilt={self.rebuilt})"
 

@@ -12,6 +12,7 @@ from typing_extensions import Buffer
 
 from stratalog.errors import (
     FencedLeaderEpochError,
+    LogClosedError,
     NotEnoughReplicasAfterAppendError,
     NotEnoughReplicasError,
     NotLeaderError,
@@ -22,8 +23,9 @@ from stratalog.errors import (
     UnknownLeaderEpochError,
 )
 from stratalog.records import AppendOrigin
-from stratalog.storage.appending import LogAppendInfo
-from stratalog.storage.epochs import UNDEFINED_OFFSET, EpochEnd
+from stratalog.storage.appending import LogAppendInfo, ValidatedRecords
+from stratalog.storage.context import DiskState
+from stratalog.storage.epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET, EpochEnd
 from stratalog.storage.log import Log
 from stratalog.storage.lookup import ListedOffset, SpecialTimestamp, list_offset
 from stratalog.storage.reading import FetchedData, Isolation
@@ -36,16 +38,20 @@ class FollowerState:
     """What a leader knows of a follower: how far it has fetched, and when it was last caught up."""
 
     log_end_offset: int = -1
+    log_start_offset: int = -1
     last_caught_up_ms: int = 0
     last_fetch_ms: int = 0
     leader_end_at_last_fetch: int = 0
 
-    def fetched(self, offset: int, leader_end_offset: int, now_ms: int) -> None:
+    def fetched(
+        self, offset: int, leader_end_offset: int, now_ms: int, log_start_offset: int = -1
+    ) -> None:
         if offset >= leader_end_offset:
             self.last_caught_up_ms = max(self.last_caught_up_ms, now_ms)
         elif offset >= self.leader_end_at_last_fetch:
             self.last_caught_up_ms = max(self.last_caught_up_ms, self.last_fetch_ms)
         self.log_end_offset = offset
+        self.log_start_offset = max(self.log_start_offset, log_start_offset)
         self.last_fetch_ms = now_ms
         self.leader_end_at_last_fetch = max(self.leader_end_at_last_fetch, leader_end_offset)
 
@@ -71,8 +77,13 @@ class Partition:
 
     log: Log
     node_id: int
+    lag_max_ms: int = 30_000
     leader_id: int = -1
     leader_epoch: int = -1
+    # Counts the changes of this partition's metadata: a change is decided on one of them.
+    partition_epoch: int = 0
+    # The ISR that was proposed, until it is decided: there is one proposal at a time.
+    proposed_isr: frozenset[int] | None = None
     # Where this leader's epoch begins: what is below was told by its predecessors.
     epoch_start_offset: int = 0
     replicas: tuple[int, ...] = ()
@@ -87,28 +98,56 @@ class Partition:
         return self.leader_id == self.node_id
 
     def lead(
-        self, *, leader_epoch: int, replicas: Iterable[int], isr: Iterable[int], now_ms: int
-    ) -> None:
-        """This node leads from now on."""
+        self,
+        *,
+        leader_epoch: int,
+        replicas: Iterable[int],
+        isr: Iterable[int],
+        now_ms: int,
+        partition_epoch: int = 0,
+    ) -> bool:
+        """This node leads from now on, or goes on with other replicas; whether the high watermark
+        moved. What is older than what is known already changes nothing."""
+        if (leader_epoch, partition_epoch) < (self.leader_epoch, self.partition_epoch):
+            return False
+        known = self.followers
         if leader_epoch > self.leader_epoch:
             self.log.assign_leader_epoch(leader_epoch)
             self.epoch_start_offset = self.log.log_end_offset
+            known = {}
         self.leader_id = self.node_id
         self.leader_epoch = leader_epoch
+        self.partition_epoch = partition_epoch
         self.replicas = tuple(replicas)
-        self.isr = self.maximal_isr = frozenset(isr)
+        self._commit_isr(isr)
         self.followers = {
-            node: FollowerState(last_caught_up_ms=now_ms if node in self.isr else 0)
+            node: known.get(node)
+            or FollowerState(last_caught_up_ms=now_ms if node in self.isr else 0)
             for node in self.replicas
             if node != self.node_id
         }
+        return self.raise_high_watermark()
 
-    def follow(self, *, leader_id: int, leader_epoch: int, replicas: Iterable[int]) -> None:
+    def _commit_isr(self, isr: Iterable[int]) -> None:
+        self.isr = self.maximal_isr = frozenset(isr)
+        self.proposed_isr = None
+
+    def follow(
+        self,
+        *,
+        leader_id: int,
+        leader_epoch: int,
+        replicas: Iterable[int],
+        partition_epoch: int = 0,
+    ) -> None:
         """Another node leads, or nobody does (-1)."""
+        if (leader_epoch, partition_epoch) < (self.leader_epoch, self.partition_epoch):
+            return
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
+        self.partition_epoch = partition_epoch
         self.replicas = tuple(replicas)
-        self.isr = self.maximal_isr = frozenset()
+        self._commit_isr(())
         self.followers = {}
 
     def check_leader(self, current_leader_epoch: int = -1) -> None:
@@ -141,7 +180,11 @@ class Partition:
         return in_sync < self.log.config.min_insync_replicas and in_sync < len(self.replicas)
 
     def append_records_to_leader(
-        self, records: Buffer, *, required_acks: int, origin: AppendOrigin = AppendOrigin.CLIENT
+        self,
+        records: Buffer | ValidatedRecords,
+        *,
+        required_acks: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> LogAppendInfo:
         self.check_leader()
         if required_acks == ACKS_ALL and self.is_under_min_isr:
@@ -157,25 +200,42 @@ class Partition:
             return False
         lowest = self.log.log_end_offset
         if self.followers:
-            for node in self.maximal_isr:
-                if node != self.node_id:
-                    lowest = min(lowest, self.followers[node].log_end_offset)
+            lowest = self._replicated_up_to(lowest)
         return self.log.raise_high_watermark(lowest)
+
+    def _replicated_up_to(self, log_end_offset: int) -> int:
+        """Up to where all have the log that are in sync, or about to be: who has nearly caught up
+        would never do so if the high watermark did not wait."""
+        lowest = log_end_offset
+        now_ms = self.log.context.clock.now_ms()
+        for node, follower in self.followers.items():
+            if follower.log_end_offset < lowest and (
+                node in self.maximal_isr
+                or follower.is_caught_up(log_end_offset, now_ms, self.lag_max_ms)
+            ):
+                lowest = follower.log_end_offset
+        return lowest
 
     def is_replicated(self, required_offset: int) -> bool | StratalogError:
         """For acks=all: whether everything below ``required_offset`` is on enough replicas; an
         error if there is no hope of it."""
         if not self.is_leader:
             return NotLeaderError(f"{self.log.topic_partition} has another leader now")
-        if self.log.failure is not None:
-            return self.log.failure
         if self.log.high_watermark < required_offset:
-            return False
-        if self.is_under_min_isr:
+            return self._failure() or False
+        if len(self.maximal_isr) < self.effective_min_isr:
             return NotEnoughReplicasAfterAppendError(
                 f"{self.log.topic_partition} was appended to, and lost in-sync replicas since"
             )
         return True
+
+    def _failure(self) -> StratalogError | None:
+        """Why nothing of this log will become durable any more: its own disk trouble, or that of
+        another log of the same directory."""
+        directory = self.log.context.directory_state
+        if self.log.failure is None and directory.state is DiskState.OFFLINE:
+            return LogClosedError(f"{self.log.topic_partition} is offline: {directory.reason}")
+        return self.log.failure
 
     # --- reading ------------------------------------------------------------------------------
 
@@ -212,7 +272,8 @@ class Partition:
         history than this one."""
         log = self.log
         end = log.epochs.end_offset_for(last_fetched_epoch, log.log_end_offset)
-        if end.end_offset == UNDEFINED_OFFSET:
+        is_unknown = end.end_offset == UNDEFINED_OFFSET or end.epoch == UNDEFINED_EPOCH
+        if is_unknown or offset < log.log_start_offset:
             raise OffsetOutOfRangeError(offset, log.log_start_offset, log.log_end_offset)
         if end.epoch < last_fetched_epoch or end.end_offset < offset:
             return end
@@ -245,31 +306,44 @@ class Partition:
 
     # --- followers ----------------------------------------------------------------------------
 
-    def check_follower(self, node_id: int) -> FollowerState:
+    def check_follower(self, node_id: int, current_leader_epoch: int = -1) -> FollowerState:
+        """Refuse who is no replica. Who names the leader epoch knows of an assignment that has not
+        come here yet, or has gone; it tries again either way."""
         follower = self.followers.get(node_id)
         if follower is None:
-            raise NotLeaderError(
+            kind = NotLeaderError if current_leader_epoch < 0 else UnknownLeaderEpochError
+            raise kind(
                 f"node {node_id} is no replica of {self.log.topic_partition}: {self.replicas}"
             )
         return follower
 
-    def follower_fetched(self, node_id: int, offset: int, now_ms: int) -> bool:
+    def follower_fetched(
+        self, node_id: int, offset: int, now_ms: int, log_start_offset: int = -1
+    ) -> bool:
         """A follower has everything below ``offset``; whether the high watermark moved."""
         follower = self.check_follower(node_id)
-        follower.fetched(offset, self.log.log_end_offset, now_ms)
+        follower.fetched(offset, self.log.log_end_offset, now_ms, log_start_offset)
         return self.raise_high_watermark()
 
-    def lagging(self, now_ms: int, lag_max_ms: int) -> frozenset[int]:
-        """The in-sync replicas that are so no more; a leader always is."""
-        if not self.is_leader:
-            return frozenset()
-        end = self.log.log_end_offset
-        return frozenset(
-            node
-            for node in self.isr
-            if node != self.node_id
-            and not self.followers[node].is_caught_up(end, now_ms, lag_max_ms)
-        )
+    @property
+    def low_watermark(self) -> int:
+        """What every replica has forgotten lies below."""
+        starts = [follower.log_start_offset for follower in self.followers.values()]
+        return min(self.log.log_start_offset, *starts) if starts else self.log.log_start_offset
+
+    def propose_isr(self, isr: Iterable[int]) -> None:
+        """Another ISR is asked for: until it is decided, all of both are waited for."""
+        self.proposed_isr = frozenset(isr)
+        self.maximal_isr = self.isr | self.proposed_isr
+
+    def settle_isr(self, isr: Iterable[int] | None, partition_epoch: int) -> bool:
+        """The proposal was accepted, or with None refused; whether the high watermark moved."""
+        if isr is not None and partition_epoch > self.partition_epoch:
+            self.partition_epoch = partition_epoch
+            self._commit_isr(isr)
+        else:
+            self._commit_isr(self.isr)
+        return self.raise_high_watermark()
 
     # --- deleting records ---------------------------------------------------------------------
 

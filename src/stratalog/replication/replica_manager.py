@@ -23,7 +23,7 @@ from stratalog.errors import (
 from stratalog.records import AppendOrigin
 from stratalog.replication.partition import ACKS_ALL, Partition, PartitionRead
 from stratalog.replication.purgatory import DelayedOperation, Purgatory
-from stratalog.storage.appending import LogAppendInfo
+from stratalog.storage.appending import LogAppendInfo, ValidatedRecords
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
 from stratalog.storage.manager import LogManager
@@ -141,7 +141,7 @@ class ReplicaManager:
 
     def append_records(
         self,
-        entries: Mapping[TopicPartition, Buffer],
+        entries: Mapping[TopicPartition, Buffer | ValidatedRecords],
         respond: AppendResponse,
         *,
         required_acks: int,
@@ -183,7 +183,11 @@ class ReplicaManager:
         return True
 
     def _append(
-        self, key: TopicPartition, records: Buffer, required_acks: int, origin: AppendOrigin
+        self,
+        key: TopicPartition,
+        records: Buffer | ValidatedRecords,
+        required_acks: int,
+        origin: AppendOrigin,
     ) -> AppendResult:
         try:
             partition = self.get(key)

@@ -12,6 +12,7 @@ from stratalog.records import (
     AppendOrigin,
     BatchHeader,
     Codec,
+    ProducedBatches,
     ProduceRules,
     read_control_batch,
     read_headers,
@@ -24,6 +25,9 @@ from stratalog.storage.producers import (
 )
 from stratalog.storage.verification import VerificationGuard
 
+# What a batch may decompress to: more than this could not be cleaned either.
+DECOMPRESSED_MAX_BYTES = 256 << 20
+
 
 class LogAppendInfo(NamedTuple):
     """Where an append landed. Of a duplicate, where its first copy did."""
@@ -35,6 +39,15 @@ class LogAppendInfo(NamedTuple):
     log_start_offset: int
     size_bytes: int
     is_duplicate: bool = False
+
+
+class ValidatedRecords(NamedTuple):
+    """Produced records that were checked before, perhaps on another thread, by ``rules`` and as if
+    the log ended at offset 0."""
+
+    records: Buffer
+    rules: ProduceRules
+    produced: ProducedBatches
 
 
 @dataclass(slots=True)
@@ -156,4 +169,5 @@ def produce_rules(config: TopicConfig) -> ProduceRules:
         max_message_bytes=config.max_message_bytes,
         codec=codec,
         level=None if codec is None else levels.get(codec),
+        max_decompressed_bytes=DECOMPRESSED_MAX_BYTES,
     )

@@ -28,11 +28,12 @@ from stratalog.errors import (
     OutOfResourcesError,
     UnexpectedAppendOffsetError,
 )
-from stratalog.records import AppendOrigin, validate_produced
+from stratalog.records import AppendOrigin, ProducedBatches, ProduceRules, validate_produced
 from stratalog.storage import truncation
 from stratalog.storage.appending import (
     Append,
     LogAppendInfo,
+    ValidatedRecords,
     follower_append,
     produce_rules,
 )
@@ -162,9 +163,14 @@ class Log:
 
     # --- appending ----------------------------------------------------------------------------
 
+    @property
+    def produce_rules(self) -> ProduceRules:
+        """What is asked of produced batches: who checks them ahead does so by these."""
+        return self._rules
+
     def append_as_leader(
         self,
-        records: Buffer,
+        records: Buffer | ValidatedRecords,
         *,
         leader_epoch: int = 0,
         origin: AppendOrigin = AppendOrigin.CLIENT,
@@ -176,14 +182,7 @@ class Log:
         """
         self._check_appendable()
         now_ms = self.context.clock.now_ms()
-        produced = validate_produced(
-            records,
-            self._rules,
-            first_offset=self.log_end_offset,
-            leader_epoch=leader_epoch,
-            now_ms=now_ms,
-            origin=origin,
-        )
+        produced = self._validate(records, leader_epoch, now_ms, origin)
         return write(
             self,
             Append(
@@ -196,6 +195,27 @@ class Log:
                 produced.log_append_time_ms,
             ),
             verification_guard,
+        )
+
+    def _validate(
+        self,
+        records: Buffer | ValidatedRecords,
+        leader_epoch: int,
+        now_ms: int,
+        origin: AppendOrigin,
+    ) -> ProducedBatches:
+        if isinstance(records, ValidatedRecords):
+            if records.rules is self._rules:
+                records.produced.move(self.log_end_offset, leader_epoch)
+                return records.produced
+            records = records.records  # the rules have changed meanwhile
+        return validate_produced(
+            records,
+            self._rules,
+            first_offset=self.log_end_offset,
+            leader_epoch=leader_epoch,
+            now_ms=now_ms,
+            origin=origin,
         )
 
     def start_verification(

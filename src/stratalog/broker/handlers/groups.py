@@ -53,6 +53,8 @@ _BATCHED_LEAVE: Final = 3
 
 _GROUP_KEY, _TRANSACTION_KEY, _SHARE_KEY = _KEY_TYPES = (0, 1, 2)
 _NO_NODE: Final = -1
+# However much may be read at a time, the loop has other things to do.
+_LOAD_BYTES_MAX: Final = 512 * 1024
 
 
 class GroupHandlers:
@@ -262,7 +264,8 @@ def make_coordinator(services: Services, wake: "Callable[[int], None]") -> Group
         )
 
     def read(partition: int) -> "Iterator[bytes]":
-        return read_batches(services.replicas.get(TopicPartition(OFFSETS_TOPIC, partition)).log)
+        log = services.replicas.get(TopicPartition(OFFSETS_TOPIC, partition)).log
+        return read_batches(log, min(config.offsets_load_buffer_size, _LOAD_BYTES_MAX))
 
     def partition_count() -> int:
         topic = services.store.image.topics.get(OFFSETS_TOPIC)

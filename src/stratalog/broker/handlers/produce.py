@@ -3,6 +3,7 @@
 from struct import Struct
 from typing import NamedTuple
 
+from stratalog.broker.checking import Checked, CheckedAhead, Refused
 from stratalog.broker.error_mapping import code_of, message_of
 from stratalog.broker.requests import Handler, Request
 from stratalog.broker.services import Services
@@ -61,6 +62,7 @@ class ProduceHandlers:
         self._replicas = services.replicas
         self._metrics = services.metrics
         self._names = TopicNames(services.store)
+        self._ahead = CheckedAhead(services)
 
     def table(self) -> dict[ApiKey, Handler]:
         return {ApiKey.PRODUCE: self.produce}
@@ -71,7 +73,7 @@ class ProduceHandlers:
         names = [
             self._names.by_id(each.topic_id) if has_ids else each.name for each in body.topic_data
         ]
-        entries = {}
+        entries: dict[TopicPartition, memoryview] = {}
         refused: Results = {}
         for topic, name in zip(body.topic_data, names, strict=True):
             for index, records in topic.partition_data:
@@ -99,12 +101,16 @@ class ProduceHandlers:
         # From here on nobody needs the records but who appends them: the answer may have to wait.
         request.body = None
 
-        def respond(results: Results) -> None:
-            self._respond(request, body.acks, asked, results, refused)
+        def append(checked: Checked, refused_ahead: Refused) -> None:
+            def respond(results: Results) -> None:
+                found = {**results, **refused_ahead} if refused_ahead else results
+                self._respond(request, body.acks, asked, found, refused)
 
-        self._replicas.append_records(
-            entries, respond, required_acks=body.acks, timeout_ms=body.timeout_ms
-        )
+            self._replicas.append_records(
+                checked, respond, required_acks=body.acks, timeout_ms=body.timeout_ms
+            )
+
+        self._ahead.check(request, entries, append)
 
     def _respond(
         self,
