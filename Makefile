@@ -6,6 +6,7 @@ WORKERS ?= 2
 BIN := .venv/bin
 READY := .venv/.ready
 KERNELS := .venv/.kernels
+SPARK := .venv/.spark
 KERNEL_SOURCES := setup.py $(wildcard src/stratalog/records/*.pyx src/stratalog/records/*.pxi \
 	src/stratalog/records/*.pxd src/stratalog/records/*.h)
 
@@ -49,8 +50,13 @@ deep: setup ## Run the long tests, then fuzz the kernels under AddressSanitizer
 bench: setup ## Measure
 	$(BIN)/python -m benchmarks
 
-interop: setup ## Run against Apache Kafka itself (needs Java 17 and Maven)
-	$(BIN)/python -m pytest -m interop tests/interop
+interop: setup $(SPARK) ## Run against Apache Kafka, its tools and other clients (Java 17, Maven, npm)
+	$(BIN)/python -m pytest -m interop tests/interop tests/clients
+
+# Spark is large, and only interop needs it.
+$(SPARK): $(READY)
+	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[spark]' --no-build-isolation
+	@touch $@
 
 clean: ## Remove all that was made
 	rm -rf .venv build dist .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \

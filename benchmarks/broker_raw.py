@@ -198,24 +198,26 @@ class Producer:
 def produce(
     producers: Sequence[Producer], size_bytes: int, seconds: float, *, in_flight: int = 5
 ) -> Load:
-    """All of them in turn, until that much was acknowledged or time is up."""
+    """All of them in turn, until that much is acknowledged or time is up."""
     started = time.perf_counter()
-    until, acknowledged = started + seconds, 0
-    for _ in range(in_flight):
-        for producer in producers:
-            producer.send()
-    is_more = True
-    while is_more:
-        for producer in producers:
-            producer.receive()
-            acknowledged += producer.size_bytes
-            producer.send()
-        is_more = acknowledged < size_bytes and time.perf_counter() < until
-    for _ in range(in_flight):
+    until, sent, waiting = started + seconds, 0, 0
+    pass_bytes = sum(producer.size_bytes for producer in producers)
+    while waiting or not sent:
+        is_more = sent < size_bytes and time.perf_counter() < until
+        if is_more and waiting < in_flight:
+            for producer in producers:
+                producer.send()
+            waiting, sent = waiting + 1, sent + pass_bytes
+            continue
         for producer in producers:
             producer.receive()
-            acknowledged += producer.size_bytes
-    return Load(acknowledged, time.perf_counter() - started)
+            if is_more:
+                producer.send()
+        if is_more:
+            sent += pass_bytes
+        else:
+            waiting -= 1
+    return Load(sent, time.perf_counter() - started)
 
 
 @contextmanager

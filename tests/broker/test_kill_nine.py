@@ -24,7 +24,7 @@ from acknowledged import (
     IdempotentProducing,
     altered,
 )
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 from killing import KilledBroker
 
@@ -193,20 +193,50 @@ def read(bootstrap_server: str, topic: str, partition: int) -> list[tuple[int, b
     found: list[tuple[int, bytes, bytes]] = []
     is_at_end = False
     while not is_at_end:
-        messages = consumer.consume(1000, SECONDS)
-        assert messages, f"{topic}-{partition} does not end"
-        for message in messages:
-            if message.error() is not None:
-                assert message.error().name() == "_PARTITION_EOF", message.error()
-                is_at_end = True
-            else:
-                found.append((message.offset(), message.key(), message.value()))
+        message = consumer.poll(SECONDS)
+        assert message is not None, f"{topic}-{partition} does not end"
+        if message.error() is not None:
+            assert message.error().name() == "_PARTITION_EOF", message.error()
+            is_at_end = True
+        else:
+            found.append((message.offset(), message.key(), message.value()))
     consumer.close()
     return found
 
 
 def number_of(value: bytes) -> int:
     return int(value.partition(b":")[0])
+
+
+def test_what_was_acknowledged_before_a_kill_is_there_though_nothing_is_written_since(
+    tmp_path: Path,
+) -> None:
+    broker = KilledBroker(tmp_path / "logs", 7, **SETTINGS)
+    try:
+        broker.start()
+        broker.wait_until_ready()
+        produce_and_commit(broker.bootstrap_server)
+        for _ in range(2):
+            broker.kill()
+            broker.start()
+            broker.wait_until_ready()
+            assert [value for _, _, value in read(broker.bootstrap_server, ORDERS, 0)] == [b"v"] * 5
+            reader = Consumer({"bootstrap.servers": broker.bootstrap_server, "group.id": GROUP})
+            (committed,) = reader.committed([TopicPartition(ORDERS, 0)], SECONDS)
+            assert committed.offset == 3
+            reader.close()
+    finally:
+        broker.make_sure_it_is_gone()
+
+
+def produce_and_commit(bootstrap_server: str) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap_server, "acks": "all"})
+    for _ in range(5):
+        producer.produce(ORDERS, b"v", partition=0)
+    assert producer.flush(SECONDS) == 0
+    committer = Consumer({"bootstrap.servers": bootstrap_server, "group.id": GROUP})
+    committer.commit(offsets=[TopicPartition(ORDERS, 0, 3)], asynchronous=False)
+    committer.close()
 
 
 def test_nothing_acknowledged_is_lost_when_a_broker_is_killed_ten_times(tmp_path: Path) -> None:

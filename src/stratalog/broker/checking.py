@@ -99,7 +99,7 @@ class CheckedAhead:
         services.memory.hold(size_bytes)
 
         def done(job: "asyncio.Future[dict[TopicPartition, Outcome]]") -> None:
-            services.memory.let_go(size_bytes)
+            services.memory.release(size_bytes)
             if job.cancelled():
                 return
             checked: dict[TopicPartition, Buffer | ValidatedRecords] = dict(held)

@@ -9,20 +9,25 @@ files that go to the socket with ``sendfile``.
 While a request waits for its answer, or an answer for a slow reader, nothing more is read: the
 kernel's buffers fill up and the client has to wait. Produce requests are the exception: while
 some wait to become durable, the next few are taken, so that one flush serves them all.
+
+What a client makes this side keep is counted by ``RequestMemory``. Where that is used up, requests
+that arrive whole are still taken, since they need none of it.
 """
 
 import asyncio
 import os
 import socket
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from typing_extensions import Buffer
 
+from stratalog.broker.burden import Burden
 from stratalog.broker.memory import RequestMemory
+from stratalog.broker.warming import WARM_BYTES, is_cached, warm
 from stratalog.storage.segment import FileSlice
 
 SIZE_BYTES = 4
@@ -31,11 +36,16 @@ _FIRST_STEP_BYTES = 1 << 20
 _PARTS_AT_ONCE = 64
 # One connection keeps the loop no longer than this much takes.
 _SEND_BYTES_A_TURN = 1 << 20
-_WARM_BYTES = 1 << 20
-_WARM_STEP_BYTES = 128 << 10
 _PIPELINED_MAX = 16
 _HELD_MAX = 16
+# Then it is the turn of other connections.
+_FRAMES_A_TURN = 32
 _PRODUCE = b"\0\0"
+# A request that waits for its answer is kept decoded, which takes many times its bytes.
+_LARGE_BYTES = 64 << 10
+_DECODED_FACTOR = 16
+# Of TCP_INFO's states, those in which the client has closed its end.
+_GONE = frozenset((7, 8, 9, 11))
 
 Part = Buffer | FileSlice
 
@@ -45,6 +55,9 @@ class Ticket(Protocol):
 
     parts: "Sequence[Part] | None"
     is_pipelined: bool
+
+    def abandoned(self) -> None:
+        """Nobody will be told the answer any more."""
 
 
 class FrameHandler(Protocol):
@@ -88,6 +101,9 @@ class Connection:
         self._descriptor = sock.fileno()
         self._own: bytearray | None = None
         self._filled = 0
+        # Whether a whole request is there that has to wait.
+        self._is_stuck = False
+        self._burden = Burden(shared.memory)
         self._out: deque[Part] = deque()
         self._pending: deque[Ticket] = deque()
         self._is_taking = False
@@ -110,9 +126,25 @@ class Connection:
         return bool(self._pending or self._is_warming or self._is_waiting_for_memory)
 
     @property
-    def is_in_frame(self) -> bool:
-        """Whether part of a request has arrived, and the rest is awaited."""
-        return self._own is not None and not self._pending and not self._out
+    def kept_bytes(self) -> int:
+        """What would be given back if it were closed."""
+        return self._burden.held_bytes + (0 if self._own is None else len(self._own))
+
+    def is_stalled(self, now_ms: int) -> bool:
+        """Whether it keeps memory and has hardly moved since this was first asked, although it
+        was free to: it does not send the rest of a request, or does not read an answer, or asked
+        for something large that does not come."""
+        could_move = not (self._is_waiting_for_memory or self._is_warming)
+        return self._burden.is_stalled(now_ms, could_move=could_move and self.kept_bytes > 0)
+
+    def has_gone(self) -> bool:
+        """Whether the client has closed its end: nobody reads while a request waits."""
+        if self._is_reading or self._out:
+            return False
+        try:
+            return self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] in _GONE
+        except OSError:
+            return False
 
     # --- reading ------------------------------------------------------------------------------
 
@@ -129,7 +161,7 @@ class Connection:
 
     def _is_blocked(self) -> bool:
         """Whether reading would only fill memory."""
-        if self._out or self._muted_until is not None:
+        if self._out or self._is_stuck or self._muted_until is not None:
             return True
         pending = self._pending
         return bool(pending) and (len(pending) >= _PIPELINED_MAX or not pending[-1].is_pipelined)
@@ -140,35 +172,60 @@ class Connection:
             return
         memory = self._shared.memory
         own = self._own
-        target: Buffer = self._shared.scratch
         if own is not None:
-            target = memoryview(own)[self._filled :]
-        elif memory.is_exhausted:
-            self._wait_for_memory()
+            count = self._receive(memoryview(own)[self._filled :])
+            if count:
+                self._burden.moved_bytes += count
+                self._filled += count
+                self._take_own()
             return
+        if memory.is_exhausted and not memory.is_favoured(self):
+            self._take_whole()
+            return
+        scratch = self._shared.scratch
+        count = self._receive(scratch)
+        if count:
+            used = self._take_frames(scratch, count)
+            if used < count and not self.is_closed:
+                self._keep(scratch[used:count])
+            elif memory.is_favoured(self):
+                memory.settle(self)
+
+    def _receive(self, target: memoryview, flags: int = 0) -> int:
+        """How many bytes there were; 0 if none, or if the client has gone."""
         try:
-            count = self._socket.recv_into(target)
+            count = self._socket.recv_into(target, 0, flags)
         except (BlockingIOError, InterruptedError):
-            return
+            return 0
         except OSError:
             self.close()
-            return
+            return 0
         if count == 0:
             self.close()
-            return
         self.active_ms = self._now_ms()
-        if own is not None:
-            self._filled += count
-            self._take_own()
+        return count
+
+    def _take_whole(self) -> None:
+        """With no memory left: what is there wholly needs none; the rest stays with the kernel."""
+        scratch = self._shared.scratch
+        count = self._receive(scratch, socket.MSG_PEEK)
+        if not count:
             return
-        used = self._take_frames(self._shared.scratch, count)
-        if used < count and not self.is_closed:
-            self._keep(self._shared.scratch[used:count])
+        used = self._take_frames(scratch, count)
+        if used and not self.is_closed:
+            self._receive(scratch[:used])
+        if self.is_closed or used == count or self._is_blocked():
+            return
+        if is_whole(scratch[used:count]):
+            if self._pending:
+                self._stop_reading()  # until it is answered
+        elif not self._shared.memory.may_take(self):
+            self._wait_for_memory()
 
     def _take_frames(self, buffer: memoryview, filled: int) -> int:
         """Hand on the requests that are there wholly, until one has to wait; returns how many
         bytes they took."""
-        start = 0
+        start = taken = 0
         handle = self._shared.handler.handle
         self._is_taking = True
         try:
@@ -179,18 +236,29 @@ class Connection:
                     break
                 if not self._may_take(buffer, start):
                     break
+                if taken == _FRAMES_A_TURN:
+                    self._loop.call_soon(self._resume)
+                    break
                 self._check_size(buffer, start, filled)
-                handle(self, buffer[start + SIZE_BYTES : end])
+                frame = buffer[start + SIZE_BYTES : end]
+                handle(self, frame)
+                if len(frame) > _LARGE_BYTES:
+                    self._hold_request(frame)
+                taken += 1
                 start = end
         except Exception as error:  # noqa: BLE001 - one client's trouble is not the others'
             self._shared.handler.failed(self, error)
+            self._send_held()
             self.close()
         finally:
             self._is_taking = False
+        self._send_held()
+        return start
+
+    def _send_held(self) -> None:
         if self._is_holding:
             self._is_holding = False
             self._send()
-        return start
 
     def _check_size(self, buffer: memoryview, start: int, filled: int) -> None:
         size = int.from_bytes(buffer[start : start + SIZE_BYTES], "big", signed=True)
@@ -201,6 +269,7 @@ class Connection:
     def _take_own(self) -> None:
         own = self._own
         assert own is not None, "there is something left over"
+        self._is_stuck = False
         used = self._take_frames(memoryview(own), self._filled)
         if self.is_closed:
             return
@@ -211,32 +280,37 @@ class Connection:
         if used:
             own[:left] = own[used : self._filled]
             self._filled = left
-        wanted = self._wanted_bytes(memoryview(own))
-        if left == len(own) or (wanted > len(own) and left >= SIZE_BYTES):
-            self._grow(wanted)
+            self._shared.memory.settle(self)
+        if is_whole(memoryview(own)[:left]):
+            self._is_stuck = True
+            self._stop_reading()
+        elif left == len(own):
+            self._grow(wanted_bytes(own))
 
     def _keep(self, rest: memoryview) -> None:
         """Put aside what is left over in the shared buffer."""
-        wanted = self._wanted_bytes(rest) if len(rest) >= SIZE_BYTES else SIZE_BYTES
-        size_bytes = max(min(wanted, _FIRST_STEP_BYTES), len(rest))
-        self._own = self._shared.memory.take(size_bytes)
+        memory = self._shared.memory
+        wanted = wanted_bytes(rest) if len(rest) >= SIZE_BYTES else SIZE_BYTES
+        # Only what has arrived is believed where many claim more than they send.
+        first_bytes = SIZE_BYTES if memory.is_short else _FIRST_STEP_BYTES
+        self._own = memory.take(max(min(wanted, first_bytes), len(rest)))
         self._own[: len(rest)] = rest
         self._filled = len(rest)
-
-    def _wanted_bytes(self, buffer: memoryview) -> int:
-        return SIZE_BYTES + int.from_bytes(buffer[:SIZE_BYTES], "big")
+        if is_whole(rest):
+            self._is_stuck = True
+            self._stop_reading()
 
     def _grow(self, wanted: int) -> None:
         """By steps, as bytes arrive: a size that is only claimed costs nothing."""
         own = self._own
         assert own is not None, "only what is there can grow"
-        if self._filled < len(own) or self._is_blocked():
+        if self._is_blocked():
             return
         memory = self._shared.memory
-        if memory.is_exhausted and len(own) > SCRATCH_BYTES and memory.used_bytes > len(own):
+        if not memory.may_take(self):
             self._wait_for_memory()
             return
-        larger = memory.take(min(max(wanted, SIZE_BYTES), 2 * len(own)))
+        larger = memory.take(min(wanted, 2 * len(own)))
         larger[: self._filled] = memoryview(own)[: self._filled]
         self._own = larger
         memory.give_back(own)
@@ -244,14 +318,23 @@ class Connection:
     def _let_go(self) -> None:
         own, self._own = self._own, None
         self._filled = 0
+        self._is_stuck = False
         if own is not None:
             self._shared.memory.give_back(own)
+            self._shared.memory.settle(self)
+
+    def _hold_request(self, frame: memoryview) -> None:
+        """A large request has been handed on: while it waits, count what it takes. Of Produce only
+        the records are large, and whoever keeps those counts them."""
+        if self._pending and frame[:2] != _PRODUCE:
+            self._burden.hold(len(frame) * _DECODED_FACTOR)
 
     def _wait_for_memory(self) -> None:
         self._stop_reading()
         if not self._is_waiting_for_memory:
             self._is_waiting_for_memory = True
-            self._shared.memory.wait(self._got_memory)
+            memory = self._shared.memory
+            memory.wait(self, self._got_memory, is_holding=self._own is not None)
 
     def _got_memory(self) -> None:
         self._is_waiting_for_memory = False
@@ -320,13 +403,17 @@ class Connection:
         except OSError:
             self.close()
             return
+        self._burden.moved_bytes += _SEND_BYTES_A_TURN - budget
+        if budget < _SEND_BYTES_A_TURN:
+            self.active_ms = self._now_ms()
         if self._out:
             self._write_later()
             return
         if self._is_writing:
             self._loop.remove_writer(self._descriptor)
             self._is_writing = False
-        self.active_ms = self._now_ms()
+        if self._burden.held_bytes and not self._pending:
+            self._burden.release()
         if not self._is_taking and (self._own is not None or not self._is_reading):
             self._loop.call_soon(self._resume)
 
@@ -338,13 +425,15 @@ class Connection:
         elif not self._is_writing:
             self._loop.add_writer(self._descriptor, self._send)
             self._is_writing = True
+            # Of a request that waited, only its answer is left.
+            self._burden.hold(unsent_bytes(self._out))
 
     def _send_file(self, part: FileSlice, budget: int) -> int:
         size_bytes = min(part.size_bytes, budget)
         if part.position >= self._warm_until and not is_cached(
             part.fileno(), part.position, size_bytes
         ):
-            self._warm(part, min(size_bytes, _WARM_BYTES))
+            self._warm(part, min(size_bytes, WARM_BYTES))
             return 0
         count = os.sendfile(self._descriptor, part.fileno(), part.position, size_bytes)
         if count == 0:
@@ -406,7 +495,13 @@ class Connection:
         if self._muted_until is not None:
             self._muted_until.cancel()
         self._out.clear()
-        self._pending.clear()
+        self._is_holding = False
+        self._is_writing = False
+        pending, self._pending = self._pending, deque()
+        for ticket in pending:
+            ticket.abandoned()
+        self._burden.release()
+        self._shared.memory.settle(self)
         if not self._is_taking:
             self._let_go()
         else:
@@ -416,24 +511,16 @@ class Connection:
         self.on_close()
 
 
-_PROBE = bytearray(1)
+def wanted_bytes(buffer: memoryview | bytearray) -> int:
+    """How long the frame is that starts there."""
+    return SIZE_BYTES + int.from_bytes(buffer[:SIZE_BYTES], "big")
 
 
-def warm(part: FileSlice, size_bytes: int) -> int:
-    """Read the first bytes of a slice into the system's cache; returns where they end."""
-    end = part.position + size_bytes
-    for position in range(part.position, end, _WARM_STEP_BYTES):
-        part.file.read_at(position, min(_WARM_STEP_BYTES, end - position))
-    return end
+def is_whole(buffer: memoryview) -> bool:
+    """Whether a frame starts there that does not lack anything."""
+    return len(buffer) >= SIZE_BYTES and wanted_bytes(buffer) <= len(buffer)
 
 
-def is_cached(descriptor: int, position: int, size_bytes: int) -> bool:
-    """Whether reading would not wait for a disk, judged by the first and the last byte."""
-    try:
-        for at in (position, position + size_bytes - 1):
-            os.preadv(descriptor, (_PROBE,), at, os.RWF_NOWAIT)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True  # this file system cannot tell
-    return True
+def unsent_bytes(parts: Iterable[Part]) -> int:
+    """What an answer takes in memory."""
+    return sum(len(part) for part in parts if not isinstance(part, FileSlice))  # type: ignore[arg-type,misc]

@@ -14,8 +14,6 @@ from stratalog.config.listeners import Listener, format_address
 from stratalog.errors import ConfigError
 
 SWEEP_MS = 5_000
-# A request that was begun and not gone on with for this long is given up, where memory is short.
-STALLED_MS = 10_000
 _ACCEPTS_A_TURN = 64
 _RETRY_SECONDS = 0.1
 
@@ -86,6 +84,7 @@ class Acceptor:
         try:
             sock.setblocking(False)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             connection = Connection(self._shared, sock, self._now_ms)
         except OSError:
             sock.close()  # it has gone again already
@@ -105,17 +104,21 @@ class Acceptor:
             del self._per_host[host]
 
     def sweep(self, now_ms: int) -> None:
-        """Close who has been idle for too long, or keeps memory that others need."""
+        """Close who has gone, has been idle for too long, or keeps memory that others need."""
         idle_since_ms = now_ms - self._config.connections_max_idle_ms
-        stalled_since_ms = now_ms - STALLED_MS
         memory = self._shared.memory
-        is_short = 2 * memory.used_bytes > memory.limit_bytes
+        stalled = []
         for connection in list(self._dispatcher.connections):
-            if connection.active_ms < idle_since_ms and not connection.is_waiting:
+            is_idle = connection.active_ms < idle_since_ms and not connection.is_waiting
+            if is_idle or connection.has_gone():
                 connection.close()
-            elif is_short and connection.is_in_frame and connection.active_ms < stalled_since_ms:
+            elif memory.is_short and connection.is_stalled(now_ms):
+                stalled.append(connection)
+        for connection in sorted(stalled, key=lambda each: -each.kept_bytes):
+            if memory.is_short:
                 peer = format_address(*connection.peer[:2])
-                log_event("client_disconnected", client=peer, reason="its request did not arrive")
+                reason = f"it keeps {connection.kept_bytes} bytes and does not go on"
+                log_event("client_disconnected", client=peer, reason=reason)
                 connection.close()
 
     def stop(self) -> None:

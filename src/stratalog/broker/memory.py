@@ -1,13 +1,14 @@
-"""A bound on the bytes of requests that are held at one time, over all connections.
+"""A bound on the bytes that clients make a broker hold at one time, over all connections: parts of
+requests, large requests that wait for their answers, and answers that are not read.
 
-Buffers are handed out even if they take more than is left, once, so that the largest request that
-is allowed always fits: with nothing left, connections wait for others to give back, and the kernel
-makes their clients wait. Small buffers come back for use again: fresh memory costs a page fault
-for every four kilobytes of it.
+With nothing left, connections wait for others to give back, and the kernel makes their clients
+wait. One at a time may go over the limit all the same, until its request is there: so the largest
+request that is allowed always fits, and many that are half there are finished one after another
+rather than never. Small buffers come back for use again: fresh memory costs a page fault for every
+four kilobytes of it.
 """
 
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from stratalog.records._kernels import uninitialized
 
@@ -17,18 +18,27 @@ _KEPT_BYTES = 16 << 20
 
 
 class RequestMemory:
-    """Confined to the loop."""
+    """Confined to the loop. Who takes or waits is a ``holder``, of which only identity matters."""
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
         self.used_bytes = 0
         self._kept: dict[int, list[bytearray]] = {}
         self._kept_bytes = 0
-        self._waiting: deque[Callable[[], None]] = deque()
+        # Who may go over the limit.
+        self._favoured: Hashable = None
+        # Those that hold something come first: they give it back when they are done.
+        self._holding: dict[Hashable, Callable[[], None]] = {}
+        self._waiting: dict[Hashable, Callable[[], None]] = {}
 
     @property
     def is_exhausted(self) -> bool:
         return self.used_bytes >= self.limit_bytes
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is time to be careful: half of it is used."""
+        return 2 * self.used_bytes > self.limit_bytes
 
     def take(self, size_bytes: int) -> bytearray:
         """A buffer of at least that size; what is in it means nothing."""
@@ -46,23 +56,53 @@ class RequestMemory:
         if capacity <= _KEPT_EACH_BYTES and self._kept_bytes + capacity <= _KEPT_BYTES:
             self._kept.setdefault(capacity, []).append(buffer)
             self._kept_bytes += capacity
-        self._wake()
-
-    def _wake(self) -> None:
-        while self._waiting and not self.is_exhausted:
-            self._waiting.popleft()()
+        if self._holding or self._waiting:
+            self._wake()
 
     def hold(self, size_bytes: int) -> None:
-        """Count bytes that somebody else holds."""
+        """Something of that size is kept elsewhere because of a client."""
         self.used_bytes += size_bytes
 
-    def let_go(self, size_bytes: int) -> None:
+    def release(self, size_bytes: int) -> None:
         self.used_bytes -= size_bytes
-        self._wake()
+        if self._holding or self._waiting:
+            self._wake()
 
-    def wait(self, resume: Callable[[], None]) -> None:
-        """Call ``resume`` when there is memory again."""
-        self._waiting.append(resume)
+    # --- when there is none left --------------------------------------------------------------
+
+    def may_take(self, holder: Hashable) -> bool:
+        """Whether ``holder`` may take more: there is room, or it is its turn to go over."""
+        if not self.is_exhausted:
+            return True
+        if self._favoured is None:
+            self._favoured = holder
+        return self._favoured is holder
+
+    def is_favoured(self, holder: Hashable) -> bool:
+        return self._favoured is holder
+
+    def wait(self, holder: Hashable, resume: Callable[[], None], *, is_holding: bool) -> None:
+        """Call ``resume`` when ``holder`` may take more."""
+        waiting = self._holding if is_holding else self._waiting
+        waiting[holder] = resume
+
+    def settle(self, holder: Hashable) -> None:
+        """``holder`` has all that it wanted, or has gone."""
+        self._holding.pop(holder, None)
+        self._waiting.pop(holder, None)
+        if self._favoured is holder:
+            self._favoured = None
+            self._wake()
+
+    def _wake(self) -> None:
+        for waiting in (self._holding, self._waiting):
+            while waiting and not self.is_exhausted:
+                waiting.pop(next(iter(waiting)))()
+        if self._favoured is None:
+            waiting = self._holding or self._waiting
+            if waiting:
+                self._favoured = next(iter(waiting))
+                waiting.pop(self._favoured)()
 
 
 def _capacity(size_bytes: int) -> int:

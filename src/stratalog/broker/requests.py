@@ -48,6 +48,8 @@ class Request:
     # that waits for those of earlier requests.
     is_pipelined: bool = False
     parts: Sequence[Any] | None = None
+    # For whoever waits on behalf of this request: called if its client goes before the answer.
+    on_abandoned: Callable[[], None] | None = None
 
     @property
     def client_host(self) -> str:
@@ -65,3 +67,8 @@ class Request:
     def close(self, reason: str) -> None:
         """Close the connection, where the protocol has no other way to say no."""
         self.client.close_for(self, reason)
+
+    def abandoned(self) -> None:
+        """Its connection was closed before it was answered."""
+        if self.on_abandoned is not None:
+            self.on_abandoned()

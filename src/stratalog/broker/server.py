@@ -47,7 +47,7 @@ from stratalog.config.listeners import (
     format_address,
     parse_address,
 )
-from stratalog.errors import ConfigError, StratalogError
+from stratalog.errors import ConfigError, DiskError, StratalogError
 from stratalog.protocol.api import ApiKey
 from stratalog.replication.replica_manager import ReplicaManager
 from stratalog.storage.files import FileSystem
@@ -114,6 +114,13 @@ class Broker:
             appended=self._appended,
             wake=self._wake,
         )
+        period_ms = max(self._config.replica_lag_time_max_ms // 2, 1)
+        logs.schedule.add(
+            "isr-expiration",
+            replicas.check_isr,
+            first_ms=self._clock.now_ms() + period_ms,
+            period_ms=period_ms,
+        )
         topics = TopicChanges(
             store=store, logs=logs, replicas=replicas, run_blocking=self._run_blocking
         )
@@ -165,6 +172,9 @@ class Broker:
             max_frame_bytes=self._config.socket_request_max_bytes,
             report=_disconnected,
         )
+        # What recovery found becomes durable before anybody is told of it.
+        with suppress(DiskError):  # that directory has gone offline; the others serve
+            services.logs.flush_appended()
         services.topics.lead_all()
         memory = services.memory
         services.metrics.bytes_in_flight = lambda: memory.used_bytes

@@ -56,6 +56,8 @@ class FetchSession:
     epoch: int = 1
     # In the order in which they are answered: who was given records goes to the end.
     partitions: dict[Key, CachedPartition] = field(default_factory=dict)
+    # In partitions with a name of ordinary length: what a client may name is longer.
+    weight: int = 0
 
     def update(self, request: FetchRequest) -> None:
         for topic in request.topics:
@@ -64,11 +66,18 @@ class FetchSession:
                 known = self.partitions.get(key)
                 if known is None:
                     self.partitions[key] = CachedPartition(wanted)
+                    self.weight += _weight(topic.topic)
                 else:
                     known.wanted = wanted
         for forgotten in request.forgotten_topics_data:
             for partition in forgotten.partitions:
-                self.partitions.pop((forgotten.topic, forgotten.topic_id, partition), None)
+                key = (forgotten.topic, forgotten.topic_id, partition)
+                if self.partitions.pop(key, None) is not None:
+                    self.weight -= _weight(forgotten.topic)
+
+
+def _weight(topic: str) -> int:
+    return 1 + len(topic) // 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +147,10 @@ class FetchSessions:
     def _end(self, session_id: int) -> None:
         session = self._sessions.pop(session_id, None)
         if session is not None:
-            self._partitions -= len(session.partitions)
+            self._partitions -= session.weight
 
     def _begin_full(self, request: FetchRequest, uses_topic_ids: bool, now_ms: int) -> FetchContext:
-        wanted = sum(len(topic.partitions) for topic in request.topics)
+        wanted = sum(_weight(topic.topic) * len(topic.partitions) for topic in request.topics)
         if not self._make_room(wanted, now_ms):
             return FetchContext(request=request)
         session_id = 0
@@ -154,7 +163,7 @@ class FetchSessions:
 
     def _keep(self, session: FetchSession) -> None:
         self._sessions[session.id] = session
-        self._partitions += len(session.partitions)
+        self._partitions += session.weight
 
     def _go_on(self, request: FetchRequest, uses_topic_ids: bool, now_ms: int) -> FetchContext:
         session = self._sessions.get(request.session_id)
@@ -170,7 +179,7 @@ class FetchSessions:
         session.used_ms = now_ms
         if not session.partitions:
             return FetchContext(request=request)
-        if self._partitions + len(session.partitions) > self.partitions_max:
+        if self._partitions + session.weight > self.partitions_max:
             # The client begins anew, and is then told that there is no room.
             return FetchContext(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         self._keep(session)

@@ -221,6 +221,7 @@ class TopicChanges:
             leader_epoch=partition.leader_epoch,
             replicas=partition.replicas,
             isr=partition.isr,
+            partition_epoch=partition.partition_epoch,
         )
         self.generation += 1
         for listener in self.on_leading:

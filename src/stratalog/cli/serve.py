@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import gc
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -136,6 +137,7 @@ def _make_parents(log_dirs: Sequence[str]) -> None:
 def run_broker(properties: Mapping[str, str], *, is_config_known: bool) -> int:
     """Run a broker until a signal says otherwise; the exit code."""
     before = {number: signal.signal(number, _stop_start) for number in _SIGNALS}
+    _allow_open_files()
     try:
         from stratalog.broker.event_log import log_event, start_event_log, stop_event_log
         from stratalog.broker.loop_lag import BrokerLoop
@@ -177,6 +179,13 @@ async def _serve(make_broker: "Callable[[], Broker]") -> None:
             signal.signal(number, _hurry)
     finally:
         await broker.stop()
+
+
+def _allow_open_files() -> None:
+    """As many as the system lets this user have: connections and segments are files."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _tune_process() -> None:

@@ -25,7 +25,7 @@ from stratalog.errors import (
 from stratalog.records import AppendOrigin
 from stratalog.storage.appending import LogAppendInfo, ValidatedRecords
 from stratalog.storage.context import DiskState
-from stratalog.storage.epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET, EpochEnd
+from stratalog.storage.epochs import UNDEFINED_OFFSET, EpochEnd
 from stratalog.storage.log import Log
 from stratalog.storage.lookup import ListedOffset, SpecialTimestamp, list_offset
 from stratalog.storage.reading import FetchedData, Isolation
@@ -104,11 +104,11 @@ class Partition:
         replicas: Iterable[int],
         isr: Iterable[int],
         now_ms: int,
-        partition_epoch: int = 0,
+        partition_epoch: int | None = None,
     ) -> bool:
         """This node leads from now on, or goes on with other replicas; whether the high watermark
         moved. What is older than what is known already changes nothing."""
-        if (leader_epoch, partition_epoch) < (self.leader_epoch, self.partition_epoch):
+        if not self._begin_change(leader_epoch, partition_epoch):
             return False
         known = self.followers
         if leader_epoch > self.leader_epoch:
@@ -117,7 +117,6 @@ class Partition:
             known = {}
         self.leader_id = self.node_id
         self.leader_epoch = leader_epoch
-        self.partition_epoch = partition_epoch
         self.replicas = tuple(replicas)
         self._commit_isr(isr)
         self.followers = {
@@ -127,6 +126,15 @@ class Partition:
             if node != self.node_id
         }
         return self.raise_high_watermark()
+
+    def _begin_change(self, leader_epoch: int, partition_epoch: int | None) -> bool:
+        """Whether that is no older than what is known; None is of the same age."""
+        if partition_epoch is None:
+            partition_epoch = self.partition_epoch
+        if leader_epoch < self.leader_epoch or partition_epoch < self.partition_epoch:
+            return False
+        self.partition_epoch = partition_epoch
+        return True
 
     def _commit_isr(self, isr: Iterable[int]) -> None:
         self.isr = self.maximal_isr = frozenset(isr)
@@ -138,14 +146,13 @@ class Partition:
         leader_id: int,
         leader_epoch: int,
         replicas: Iterable[int],
-        partition_epoch: int = 0,
+        partition_epoch: int | None = None,
     ) -> None:
         """Another node leads, or nobody does (-1)."""
-        if (leader_epoch, partition_epoch) < (self.leader_epoch, self.partition_epoch):
+        if not self._begin_change(leader_epoch, partition_epoch):
             return
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
-        self.partition_epoch = partition_epoch
         self.replicas = tuple(replicas)
         self._commit_isr(())
         self.followers = {}
@@ -167,6 +174,12 @@ class Partition:
                 f"node {self.node_id} does not lead {self.log.topic_partition}; "
                 f"node {self.leader_id} does"
             )
+
+    def would_serve(self, current_leader_epoch: int) -> bool:
+        """Whether who asks with that leader epoch would be refused neither for it nor for a log
+        that is closed."""
+        is_current = current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch
+        return self.is_leader and is_current and not self.log.is_closed
 
     # --- appending ----------------------------------------------------------------------------
 
@@ -265,6 +278,9 @@ class Partition:
         data = log.read(
             offset, max_bytes=max_bytes, isolation=isolation, min_one_message=min_one_message
         )
+        if data.is_first_batch_incomplete:
+            # A reader would take it for one that is too large; the next fetch has room for it.
+            data = FetchedData(offset, None)
         return PartitionRead(data, high_watermark, last_stable, start)
 
     def _diverging(self, offset: int, last_fetched_epoch: int) -> EpochEnd | None:
@@ -272,8 +288,7 @@ class Partition:
         history than this one."""
         log = self.log
         end = log.epochs.end_offset_for(last_fetched_epoch, log.log_end_offset)
-        is_unknown = end.end_offset == UNDEFINED_OFFSET or end.epoch == UNDEFINED_EPOCH
-        if is_unknown or offset < log.log_start_offset:
+        if end.end_offset == UNDEFINED_OFFSET or offset < log.log_start_offset:
             raise OffsetOutOfRangeError(offset, log.log_start_offset, log.log_end_offset)
         if end.epoch < last_fetched_epoch or end.end_offset < offset:
             return end
@@ -293,16 +308,19 @@ class Partition:
     ) -> ListedOffset:
         """What ListOffsets asks."""
         self.check_leader(current_leader_epoch)
-        if isolation is not Isolation.LOG_END and self.log.high_watermark < self.epoch_start_offset:
-            # A new leader cannot say yet what is stable of what the last one has told.
+        listed = list_offset(self.log, timestamp_ms, isolation)
+        is_latest = timestamp_ms == SpecialTimestamp.LATEST
+        if isolation is not Isolation.LOG_END and (is_latest or listed.offset < 0):
+            self._check_end_is_known()
+        return replace(listed, leader_epoch=self.leader_epoch) if is_latest else listed
+
+    def _check_end_is_known(self) -> None:
+        """A new leader cannot say yet what is stable of what the last one has told."""
+        if self.log.high_watermark < self.epoch_start_offset:
             raise OffsetNotAvailableError(
                 f"the high watermark of {self.log.topic_partition} has not reached the start of "
                 f"leader epoch {self.leader_epoch} yet"
             )
-        listed = list_offset(self.log, timestamp_ms, isolation)
-        if timestamp_ms == SpecialTimestamp.LATEST:
-            return replace(listed, leader_epoch=self.leader_epoch)
-        return listed
 
     # --- followers ----------------------------------------------------------------------------
 

@@ -71,6 +71,10 @@ class Purgatory:
             self._finish(operation, is_expired=False)
         return len(ready)
 
+    def keys(self) -> list[Hashable]:
+        """What anybody waits for."""
+        return list(self._watchers)
+
     def cancel(self, operation: DelayedOperation) -> None:
         """Whoever asked has gone: forget the operation without an answer."""
         if not operation.is_done:

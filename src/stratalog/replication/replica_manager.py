@@ -5,22 +5,25 @@ is confined to the owner's thread; ``flushed`` and the followers' fetches are wh
 watermarks, and so complete who waits.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from typing_extensions import Buffer
 
 from stratalog.clock import Clock
 from stratalog.errors import (
+    DiskError,
     InvalidRequiredAcksError,
     InvalidTopicError,
-    NotLeaderError,
     OffsetOutOfRangeError,
-    RequestTimedOutError,
+    OutOfResourcesError,
     StratalogError,
     UnknownLogError,
 )
+from stratalog.metadata.topics import PartitionChange
 from stratalog.records import AppendOrigin
+from stratalog.replication.delayed import DelayedDeleteRecords, DelayedFetch, DelayedProduce
+from stratalog.replication.isr import plan_isr, propose
 from stratalog.replication.partition import ACKS_ALL, Partition, PartitionRead
 from stratalog.replication.purgatory import DelayedOperation, Purgatory
 from stratalog.storage.appending import LogAppendInfo, ValidatedRecords
@@ -33,7 +36,8 @@ INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__sha
 
 
 class AppendResult(NamedTuple):
-    """What became of one partition's records: ``info`` if they were appended."""
+    """What became of one partition's records: ``info`` if they were appended. With both, they
+    were, and it is not known or not true that enough replicas have them."""
 
     info: LogAppendInfo | None = None
     error: StratalogError | None = None
@@ -46,6 +50,8 @@ class FetchPartition(NamedTuple):
     max_bytes: int
     current_leader_epoch: int = -1
     last_fetched_epoch: int = -1
+    # Of a follower: where its own log starts.
+    log_start_offset: int = -1
 
 
 class FetchResult(NamedTuple):
@@ -73,7 +79,8 @@ DeleteResponse = Callable[[dict[TopicPartition, "int | StratalogError"]], None]
 
 class ReplicaManager:
     """``appended`` is told of each log that was appended to: there is something to flush.
-    ``wake`` is told when ``expire`` will next be needed."""
+    ``wake`` is told when ``expire`` will next be needed. ``propose_isr`` asks whoever keeps the
+    metadata for other in-sync replicas, and calls ``isr_decided`` with the answer."""
 
     def __init__(
         self,
@@ -83,12 +90,14 @@ class ReplicaManager:
         node_id: int,
         appended: Callable[[Log], None] = lambda _log: None,
         wake: Callable[[int], None] = lambda _deadline_ms: None,
+        propose_isr: Callable[[list[PartitionChange]], None] = lambda _changes: None,
     ) -> None:
         self.node_id = node_id
         self.produce_purgatory = Purgatory(wake)
         self.fetch_purgatory = Purgatory(wake)
         self.delete_purgatory = Purgatory(wake)
         self._tell_appended = appended
+        self._propose_isr = propose_isr
         self._logs = logs
         self._clock = clock
         self._partitions: dict[TopicPartition, Partition] = {}
@@ -117,16 +126,45 @@ class ReplicaManager:
         leader_epoch: int,
         replicas: Iterable[int],
         isr: Iterable[int],
+        partition_epoch: int | None = None,
     ) -> Partition:
         """This node leads the partition; its log is there already."""
-        partition = self._partitions.get(topic_partition)
-        if partition is None:
-            partition = Partition(self._logs.get(topic_partition), self.node_id)
-            self._partitions[topic_partition] = partition
+        partition = self._hold(topic_partition)
         partition.lead(
-            leader_epoch=leader_epoch, replicas=replicas, isr=isr, now_ms=self._clock.now_ms()
+            leader_epoch=leader_epoch,
+            replicas=replicas,
+            isr=isr,
+            now_ms=self._clock.now_ms(),
+            partition_epoch=partition_epoch,
         )
         self._advanced(partition)
+        return partition
+
+    def follow(
+        self,
+        topic_partition: TopicPartition,
+        *,
+        leader_id: int,
+        leader_epoch: int,
+        replicas: Iterable[int],
+        partition_epoch: int | None = None,
+    ) -> None:
+        """Another node leads a partition that is here as well; who waits for it is told."""
+        partition = self._hold(topic_partition)
+        partition.follow(
+            leader_id=leader_id,
+            leader_epoch=leader_epoch,
+            replicas=replicas,
+            partition_epoch=partition_epoch,
+        )
+        self._advanced(partition)
+
+    def _hold(self, topic_partition: TopicPartition) -> Partition:
+        partition = self._partitions.get(topic_partition)
+        if partition is None:
+            lag_max_ms = self._logs.config.replica_lag_time_max_ms
+            partition = Partition(self._logs.get(topic_partition), self.node_id, lag_max_ms)
+            self._partitions[topic_partition] = partition
         return partition
 
     def drop(self, topic_partition: TopicPartition) -> None:
@@ -134,8 +172,7 @@ class ReplicaManager:
         partition = self._partitions.pop(topic_partition, None)
         if partition is not None:
             partition.follow(leader_id=-1, leader_epoch=partition.leader_epoch, replicas=())
-            for purgatory in (self.produce_purgatory, self.fetch_purgatory, self.delete_purgatory):
-                purgatory.check(topic_partition)
+            self._advanced(partition)
 
     # --- appending ----------------------------------------------------------------------------
 
@@ -195,6 +232,8 @@ class ReplicaManager:
                 records, required_acks=required_acks, origin=origin
             )
         except StratalogError as error:
+            if isinstance(error, DiskError) and not isinstance(error, OutOfResourcesError):
+                self.failed()
             return AppendResult(error=error)
         return AppendResult(info=info)
 
@@ -213,11 +252,11 @@ class ReplicaManager:
             if partition is not None and partition.raise_high_watermark():
                 self._advanced(partition)
 
-    def failed(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """The disk of these logs has failed: who waits for them has nothing to wait for."""
-        for key in topic_partitions:
+    def failed(self, topic_partitions: Iterable[TopicPartition] = ()) -> None:
+        """The disk of these logs has failed: who waits for them, or for others on that disk, has
+        nothing to wait for."""
+        for key in {*topic_partitions, *self.produce_purgatory.keys()}:
             self.produce_purgatory.check(key)
-            self.fetch_purgatory.check(key)
 
     def _advanced(self, partition: Partition) -> None:
         key = partition.log.topic_partition
@@ -247,7 +286,10 @@ class ReplicaManager:
             return None
         return operation
 
-    def read(self, request: FetchRequest) -> dict[TopicPartition, FetchResult]:
+    def read(
+        self, request: FetchRequest, *, is_waited_for: bool = False
+    ) -> dict[TopicPartition, FetchResult]:
+        """``is_waited_for``: the same fetch was read before, and told how far a follower is."""
         results: dict[TopicPartition, FetchResult] = {}
         left = request.max_bytes
         is_first = True
@@ -257,8 +299,8 @@ class ReplicaManager:
             results[key] = result
             if result.read is None:
                 continue
-            if request.replica_id >= 0:
-                self._follower_fetched(key, request.replica_id, asked.offset, now_ms)
+            if request.replica_id >= 0 and not is_waited_for and result.read.diverging is None:
+                self._follower_fetched(key, request.replica_id, asked, now_ms)
             size = result.read.data.size_bytes
             left = max(left - size, 0)
             # At least one batch of one partition is given, however large it is.
@@ -278,7 +320,8 @@ class ReplicaManager:
         try:
             partition = self.get(key)
             if request.replica_id >= 0:
-                partition.check_follower(request.replica_id)
+                partition.check_leader(asked.current_leader_epoch)
+                partition.check_follower(request.replica_id, asked.current_leader_epoch)
             read = partition.read(
                 asked.offset,
                 max_bytes=min(asked.max_bytes, left),
@@ -292,16 +335,20 @@ class ReplicaManager:
         return FetchResult(read=read)
 
     def _follower_fetched(
-        self, key: TopicPartition, node_id: int, offset: int, now_ms: int
+        self, key: TopicPartition, node_id: int, asked: FetchPartition, now_ms: int
     ) -> None:
         partition = self._partitions[key]
-        if partition.follower_fetched(node_id, offset, now_ms):
+        if partition.follower_fetched(node_id, asked.offset, now_ms, asked.log_start_offset):
             self._advanced(partition)
+        else:
+            self.delete_purgatory.check(key)
+        if node_id not in partition.isr:
+            self._propose_isr(self._isr_changes([partition], now_ms))
 
     def available_bytes(self, key: TopicPartition, asked: FetchPartition, upper: Isolation) -> int:
         """About how much a fetch would find, without reading; -1 if it should be answered now."""
         partition = self._partitions.get(key)
-        if partition is None or not partition.is_leader or partition.log.failure is not None:
+        if partition is None or not partition.would_serve(asked.current_leader_epoch):
             return -1
         log = partition.log
         end = log.high_watermark
@@ -348,6 +395,33 @@ class ReplicaManager:
         )
         self.delete_purgatory.complete_or_watch(operation, wanted)
 
+    # --- in-sync replicas ---------------------------------------------------------------------
+
+    def check_isr(self, now_ms: int) -> None:
+        """Propose to leave out who lags, and to take in who has caught up. Partitions without
+        followers, and so all of a single node, have nothing to check."""
+        changes = self._isr_changes(
+            (each for each in self._partitions.values() if each.followers), now_ms
+        )
+        if changes:
+            self._propose_isr(changes)
+
+    def _isr_changes(self, partitions: Iterable[Partition], now_ms: int) -> list[PartitionChange]:
+        changes = []
+        for partition in partitions:
+            plan = plan_isr(partition, now_ms, partition.lag_max_ms)
+            if plan is not None:
+                changes.append(propose(partition, plan))
+        return changes
+
+    def isr_decided(
+        self, topic_partition: TopicPartition, isr: Iterable[int] | None, partition_epoch: int = -1
+    ) -> None:
+        """What became of a proposal: the ISR from that partition epoch on, None if refused."""
+        partition = self._partitions.get(topic_partition)
+        if partition is not None and partition.settle_isr(isr, partition_epoch):
+            self._advanced(partition)
+
     # --- time ---------------------------------------------------------------------------------
 
     def expire(self, now_ms: int) -> None:
@@ -358,115 +432,3 @@ class ReplicaManager:
         purgatories = (self.produce_purgatory, self.fetch_purgatory, self.delete_purgatory)
         deadlines = [each.next_deadline_ms() for each in purgatories]
         return min((each for each in deadlines if each is not None), default=None)
-
-
-class DelayedProduce(DelayedOperation):
-    """acks=all: answered when every partition's records are on all in-sync replicas."""
-
-    def __init__(
-        self,
-        manager: ReplicaManager,
-        results: dict[TopicPartition, AppendResult],
-        respond: AppendResponse,
-        deadline_ms: int,
-    ) -> None:
-        super().__init__(deadline_ms)
-        self._manager = manager
-        self._results = results
-        self._respond = respond
-        self._waiting = {
-            key: result.info.last_offset + 1
-            for key, result in results.items()
-            if result.info is not None
-        }
-
-    def is_ready(self) -> bool:
-        for key, offset in list(self._waiting.items()):
-            partition = self._manager.find(key)
-            if partition is None:
-                verdict: bool | StratalogError = NotLeaderError(f"{key} is not here any more")
-            else:
-                verdict = partition.is_replicated(offset)
-            if verdict is False:
-                continue
-            del self._waiting[key]
-            if verdict is not True:
-                self._results[key] = AppendResult(error=verdict)
-        return not self._waiting
-
-    def complete(self, *, is_expired: bool) -> None:
-        for key in self._waiting:
-            error = RequestTimedOutError(f"{key} was appended to, and not replicated in time")
-            self._results[key] = AppendResult(error=error)
-        self._respond(self._results)
-
-
-class DelayedFetch(DelayedOperation):
-    """Answered when ``min_bytes`` are there, or the wait is over: then with what there is."""
-
-    def __init__(
-        self,
-        manager: ReplicaManager,
-        request: FetchRequest,
-        respond: FetchResponse,
-        deadline_ms: int,
-    ) -> None:
-        super().__init__(deadline_ms)
-        self._manager = manager
-        self._request = request
-        self._respond = respond
-        is_follower = request.replica_id >= 0
-        self._upper = Isolation.LOG_END if is_follower else request.isolation
-        # What each partition had when last looked at, where that was anything.
-        self._found: dict[TopicPartition, int] = {}
-        self._available = 0
-
-    def is_ready(self) -> bool:
-        return any(self.is_ready_by(key) for key in self._request.partitions)
-
-    def is_ready_by(self, key: Hashable) -> bool:
-        assert isinstance(key, TopicPartition), f"a fetch waits for partitions, not for {key}"
-        found = self._manager.available_bytes(key, self._request.partitions[key], self._upper)
-        if found < 0:
-            return True
-        self._available += found - self._found.get(key, 0)
-        self._found[key] = found
-        return self._available >= self._request.min_bytes
-
-    def complete(self, *, is_expired: bool) -> None:
-        self._respond(self._manager.read(self._request))
-
-
-class DelayedDeleteRecords(DelayedOperation):
-    """Answered when every replica has forgotten what was to be deleted."""
-
-    def __init__(
-        self,
-        manager: ReplicaManager,
-        wanted: dict[TopicPartition, int],
-        results: dict[TopicPartition, "int | StratalogError"],
-        respond: DeleteResponse,
-        deadline_ms: int,
-    ) -> None:
-        super().__init__(deadline_ms)
-        self._manager = manager
-        self._wanted = wanted
-        self._results = results
-        self._respond = respond
-
-    def is_ready(self) -> bool:
-        for key, offset in list(self._wanted.items()):
-            partition = self._manager.find(key)
-            if partition is None or not partition.is_leader:
-                self._results[key] = NotLeaderError(f"{key} is not led here any more")
-            elif partition.log.log_start_offset >= offset:
-                self._results[key] = partition.log.log_start_offset
-            else:
-                continue
-            del self._wanted[key]
-        return not self._wanted
-
-    def complete(self, *, is_expired: bool) -> None:
-        for key in self._wanted:
-            self._results[key] = RequestTimedOutError(f"{key} has replicas that lag behind")
-        self._respond(self._results)

@@ -89,7 +89,7 @@ def read_log(
         max(max_bytes, header.size_bytes if min_one_message else 0),
     )
     if size_bytes <= 0:
-        return FetchedData(start_offset, None)  # no room for it: nothing is said of what follows
+        return nothing
     aborted = None
     if committed:
         aborted = _aborted(log, segment, start_offset, header.position + size_bytes)

@@ -210,9 +210,12 @@ final class JavaClients {
         void add(ConsumerRecord<byte[], byte[]> record) {
             Long expected = nextOffsets.put(record.partition(), record.offset() + 1);
             isInOrder &= expected == null || expected == record.offset();
-            checksums.computeIfAbsent(record.partition(), any -> new CRC32()).update(record.value());
-            sizeBytes += record.value().length;
             count++;
+            if (record.value() != null) {
+                sizeBytes += record.value().length;
+                checksums.computeIfAbsent(record.partition(), any -> new CRC32())
+                    .update(record.value());
+            }
         }
 
         Object shown() {

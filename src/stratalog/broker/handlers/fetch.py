@@ -70,6 +70,7 @@ class FetchHandlers:
                     asked.partition_max_bytes,
                     asked.current_leader_epoch,
                     asked.last_fetched_epoch,
+                    asked.log_start_offset,
                 )
 
         replica_id = _replica_id(request)
@@ -82,7 +83,7 @@ class FetchHandlers:
 
         max_bytes = min(body.max_bytes, self._services.config.fetch_max_bytes)
         is_settled = len(wanted) < len(places)  # an unknown topic is told at once
-        self._replicas.fetch(
+        operation = self._replicas.fetch(
             ReplicaFetch(
                 wanted,
                 0 if is_settled else body.max_wait_ms,
@@ -95,6 +96,9 @@ class FetchHandlers:
             ),
             respond,
         )
+        if operation is not None:
+            waiting = operation
+            request.on_abandoned = lambda: self._replicas.fetch_purgatory.cancel(waiting)
         return None
 
     def _answer(

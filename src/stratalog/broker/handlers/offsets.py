@@ -34,6 +34,7 @@ from stratalog.storage.layout import TopicPartition
 from stratalog.storage.lookup import SpecialTimestamp
 from stratalog.storage.reading import Isolation
 
+_CONSUMER = -1
 _READ_COMMITTED = 1
 _FIRST_WITH_OFFSET_NOT_AVAILABLE = 5
 # Which special timestamps a client of an older version cannot mean.
@@ -69,7 +70,7 @@ class OffsetHandlers:
     def list_offsets(self, request: Request) -> ListOffsetsResponse:
         body: ListOffsetsRequest = request.body
         isolation = Isolation.HIGH_WATERMARK
-        if body.replica_id >= 0:
+        if body.replica_id != _CONSUMER:
             isolation = Isolation.LOG_END
         elif body.isolation_level == _READ_COMMITTED:
             isolation = Isolation.TXN_COMMITTED

@@ -99,15 +99,16 @@ class ProduceHandlers:
             if topic.partition_data
         ]
         # From here on nobody needs the records but who appends them: the answer may have to wait.
+        acks, timeout_ms = body.acks, body.timeout_ms
         request.body = None
 
         def append(checked: Checked, refused_ahead: Refused) -> None:
             def respond(results: Results) -> None:
                 found = {**results, **refused_ahead} if refused_ahead else results
-                self._respond(request, body.acks, asked, found, refused)
+                self._respond(request, acks, asked, found, refused)
 
             self._replicas.append_records(
-                checked, respond, required_acks=body.acks, timeout_ms=body.timeout_ms
+                checked, respond, required_acks=acks, timeout_ms=timeout_ms
             )
 
         self._ahead.check(request, entries, append)

@@ -1,0 +1,134 @@
+"""What waits in the purgatories of a replica manager: appends, fetches, deletions of records.
+
+Each knows what it waits for, and what to answer when that has come true or its time is over.
+"""
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+from stratalog.errors import NotLeaderError, RequestTimedOutError, StratalogError
+from stratalog.replication.purgatory import DelayedOperation
+from stratalog.storage.layout import TopicPartition
+from stratalog.storage.reading import Isolation
+
+if TYPE_CHECKING:
+    from stratalog.replication.replica_manager import (
+        AppendResponse,
+        AppendResult,
+        DeleteResponse,
+        FetchRequest,
+        FetchResponse,
+        ReplicaManager,
+    )
+
+
+class DelayedProduce(DelayedOperation):
+    """acks=all: answered when every partition's records are on all in-sync replicas."""
+
+    def __init__(
+        self,
+        manager: "ReplicaManager",
+        results: "dict[TopicPartition, AppendResult]",
+        respond: "AppendResponse",
+        deadline_ms: int,
+    ) -> None:
+        super().__init__(deadline_ms)
+        self._manager = manager
+        self._results = results
+        self._respond = respond
+        self._waiting = {
+            key: result.info.last_offset + 1
+            for key, result in results.items()
+            if result.info is not None
+        }
+
+    def is_ready(self) -> bool:
+        for key, offset in list(self._waiting.items()):
+            partition = self._manager.find(key)
+            if partition is None:
+                verdict: bool | StratalogError = NotLeaderError(f"{key} is not here any more")
+            else:
+                verdict = partition.is_replicated(offset)
+            if verdict is False:
+                continue
+            del self._waiting[key]
+            if verdict is not True:
+                self._results[key] = self._results[key]._replace(error=verdict)
+        return not self._waiting
+
+    def complete(self, *, is_expired: bool) -> None:
+        for key in self._waiting:
+            error = RequestTimedOutError(f"{key} was appended to, and not replicated in time")
+            self._results[key] = self._results[key]._replace(error=error)
+        self._respond(self._results)
+
+
+class DelayedFetch(DelayedOperation):
+    """Answered when ``min_bytes`` are there, or the wait is over: then with what there is."""
+
+    def __init__(
+        self,
+        manager: "ReplicaManager",
+        request: "FetchRequest",
+        respond: "FetchResponse",
+        deadline_ms: int,
+    ) -> None:
+        super().__init__(deadline_ms)
+        self._manager = manager
+        self._request = request
+        self._respond = respond
+        is_follower = request.replica_id >= 0
+        self._upper = Isolation.LOG_END if is_follower else request.isolation
+        # What each partition had when last looked at, where that was anything.
+        self._found: dict[TopicPartition, int] = {}
+        self._available = 0
+
+    def is_ready(self) -> bool:
+        return any(self.is_ready_by(key) for key in self._request.partitions)
+
+    def is_ready_by(self, key: Hashable) -> bool:
+        assert isinstance(key, TopicPartition), f"a fetch waits for partitions, not for {key}"
+        found = self._manager.available_bytes(key, self._request.partitions[key], self._upper)
+        if found < 0:
+            return True
+        self._available += found - self._found.get(key, 0)
+        self._found[key] = found
+        return self._available >= self._request.min_bytes
+
+    def complete(self, *, is_expired: bool) -> None:
+        self._respond(self._manager.read(self._request, is_waited_for=True))
+
+
+class DelayedDeleteRecords(DelayedOperation):
+    """Answered when every replica has forgotten what was to be deleted."""
+
+    def __init__(
+        self,
+        manager: "ReplicaManager",
+        wanted: dict[TopicPartition, int],
+        results: dict[TopicPartition, int | StratalogError],
+        respond: "DeleteResponse",
+        deadline_ms: int,
+    ) -> None:
+        super().__init__(deadline_ms)
+        self._manager = manager
+        self._wanted = wanted
+        self._results = results
+        self._respond = respond
+
+    def is_ready(self) -> bool:
+        for key, offset in list(self._wanted.items()):
+            partition = self._manager.find(key)
+            if partition is None or not partition.is_leader:
+                self._results[key] = NotLeaderError(f"{key} is not led here any more")
+            elif partition.low_watermark >= offset:
+                self._results[key] = partition.low_watermark
+            else:
+                continue
+            del self._wanted[key]
+        return not self._wanted
+
+    def complete(self, *, is_expired: bool) -> None:
+        for key in self._wanted:
+            self._results[key] = RequestTimedOutError(f"{key} has replicas that lag behind")
+        self._respond(self._results)
