@@ -13,3 +13,14 @@ class Clock(Protocol):
 class SystemClock:
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
+
+
+class SteadyClock:
+    """The time of day when it was made, and from then on what has passed: never set, so that
+    nobody's time is over because a machine has been put right or asleep."""
+
+    def __init__(self) -> None:
+        self._ahead_ns = time.time_ns() - time.monotonic_ns()
+
+    def now_ms(self) -> int:
+        return (time.monotonic_ns() + self._ahead_ns) // 1_000_000

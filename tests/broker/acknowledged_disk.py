@@ -7,7 +7,6 @@ SQLite itself promises. ``Moment`` holds both as they were together.
 
 import os
 import random
-import shutil
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -35,7 +34,7 @@ class LockedFile:
         """Of a copy in memory: files that are sent only grow."""
         with self._lock:
             if self._descriptor < 0:
-                self._descriptor = os.memfd_create(os.path.basename(self.path))
+                self._descriptor = os.memfd_create(Path(self.path).name)
             size = self._file.size_bytes()
             if os.fstat(self._descriptor).st_size != size:
                 os.pwrite(self._descriptor, self._file.read_at(0, size), 0)
@@ -93,7 +92,7 @@ class LockedFiles:
 
     def exists(self, path: str) -> bool:
         if path.endswith(METADATA_FILE):
-            return os.path.exists(path)
+            return Path(path).exists()
         with self._lock:
             return self._disk.exists(path)
 
@@ -147,13 +146,10 @@ def new_disk(*directories: Path) -> SimulatedFileSystem:
     disk = SimulatedFileSystem()
     for directory in directories:
         directory.mkdir(parents=True, exist_ok=True)
-        above = "/"
-        for name in directory.parts[1:]:
-            path = os.path.join(above, name)
-            if not disk.exists(path):
-                disk.make_directory(path)
-                disk.sync_directory(above)
-            above = path
+        for path in [*reversed(directory.parents), directory][1:]:
+            if not disk.exists(str(path)):
+                disk.make_directory(str(path))
+                disk.sync_directory(str(path.parent))
     return disk
 
 
@@ -204,7 +200,7 @@ class Moments:
             for name in _METADATA_FILES
             if (self.directory / name).exists()
         }
-        name = os.path.join(*operation.path.split("/")[-2:])
+        name = "/".join(operation.path.split("/")[-2:])
         self.kept.append(
             Moment(
                 operation.number,
@@ -214,8 +210,3 @@ class Moments:
                 promised,
             )
         )
-
-
-def wipe(directory: Path) -> None:
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir()

@@ -7,13 +7,16 @@ acknowledged, and nobody needs to remember it.
 
 import asyncio
 import struct
-from collections.abc import Sequence
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
 from stratalog.protocol.api import ApiKey
 from stratalog.protocol.codec import decode_response, encode_request
 from stratalog.protocol.error_codes import ErrorCode
 from stratalog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from stratalog.protocol.messages.find_coordinator import FindCoordinatorRequest
 from stratalog.protocol.messages.init_producer_id import InitProducerIdRequest
 from stratalog.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -26,11 +29,13 @@ from stratalog.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from stratalog.records import BatchHeader, Record, build_batch, read_headers, read_records
+from stratalog.records import BatchHeader, Record, build_batch, read_headers
+from stratalog.records.columns import decode_records
 
 WAIT_SECONDS = 30
 GROUP = "workers"
-_NO_ANSWER = -1
+# A producer whose records are old is soon forgotten, and its sequence numbers with it.
+_NOW_MS = time.time_ns() // 1_000_000
 
 
 class Produced(NamedTuple):
@@ -67,10 +72,10 @@ class GivenProducerId(NamedTuple):
 
 
 class TopicIs(NamedTuple):
-    """There is such a topic, or none any more."""
+    """There is such a topic, or none any more; None while it is being deleted."""
 
     name: str
-    is_there: bool
+    is_there: bool | None
 
 
 Promise = Produced | Seen | Watermark | Committed | GivenProducerId | TopicIs
@@ -85,8 +90,15 @@ class WireClient:
         self._correlation_id = 0
 
     @classmethod
-    async def connect(cls, port: int) -> "WireClient":
-        return cls(*await asyncio.open_connection("127.0.0.1", port, limit=1 << 24))
+    @asynccontextmanager
+    async def connect(cls, port: int) -> "AsyncIterator[WireClient]":
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
+        try:
+            yield cls(reader, writer)
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
 
     def send(self, key: ApiKey, version: int, body: Any) -> None:
         self._correlation_id += 1
@@ -101,10 +113,6 @@ class WireClient:
     async def ask(self, key: ApiKey, version: int, body: Any) -> Any:
         self.send(key, version, body)
         return await self.receive(key, version)
-
-    async def close(self) -> None:
-        self._writer.close()
-        await self._writer.wait_closed()
 
 
 # --- what is asked ------------------------------------------------------------------------------
@@ -145,6 +153,7 @@ async def commit(client: WireClient, place: tuple[str, int], offset: int) -> int
 
 async def committed(client: WireClient, place: tuple[str, int]) -> int:
     """Asked until the coordinator has loaded what it needs for an answer."""
+    await find_coordinator(client)
     topic = OffsetFetchRequestTopic(name=place[0], partition_indexes=[place[1]])
     request = OffsetFetchRequest(group_id=GROUP, topics=[topic])
     async with asyncio.timeout(WAIT_SECONDS):
@@ -154,6 +163,17 @@ async def committed(client: WireClient, place: tuple[str, int]) -> int:
                 break
     assert answer.error_code == ErrorCode.NONE, ErrorCode(answer.error_code)
     return int(answer.topics[0].partitions[0].committed_offset)
+
+
+async def find_coordinator(client: WireClient) -> None:
+    """Asked until there is one: its topic is made at first."""
+    request = FindCoordinatorRequest(key=GROUP)
+    async with asyncio.timeout(WAIT_SECONDS):
+        while True:
+            answer = await client.ask(ApiKey.FIND_COORDINATOR, 3, request)
+            if answer.error_code == ErrorCode.NONE:
+                return
+            assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 async def new_producer_id(client: WireClient) -> int:
@@ -167,18 +187,17 @@ async def new_producer_id(client: WireClient) -> int:
 
 
 def values_of(sequence: int, count: int) -> list[bytes]:
-    return [b"%d:" % number + bytes(number * 37 % 90) for number in range(sequence, sequence + count)]
+    numbers = range(sequence, sequence + count)
+    return [b"%d:" % number + bytes(number * 37 % 90) for number in numbers]
 
 
-def batch_of(
-    sequence: int, count: int, *, producer_id: int = -1, key_count: int = 0, timestamp_ms: int = 0
-) -> bytes:
+def batch_of(sequence: int, count: int, *, producer_id: int = -1, key_count: int = 0) -> bytes:
     records = [
         Record(
             b"%d" % ((sequence + index) % key_count) if key_count else None,
             value,
             (),
-            timestamp_ms,
+            _NOW_MS,
         )
         for index, value in enumerate(values_of(sequence, count))
     ]
@@ -197,7 +216,7 @@ def split(data: Any) -> list[tuple[BatchHeader, bytes]]:
 
 
 def numbers_in(batch: bytes) -> list[int]:
-    return [number_of(record.value) for record in read_records(batch)]
+    return [number_of(record.value) for record in decode_records(batch)]
 
 
 def number_of(value: bytes | None) -> int:

@@ -3,11 +3,13 @@ loop of the test's own."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from stratalog.broker.memory import RequestMemory
 from stratalog.broker.metrics import Metrics
 from stratalog.broker.services import Endpoint, Services
 from stratalog.broker.startup import open_broker
@@ -42,6 +44,7 @@ async def broker_parts(
     metrics = Metrics(is_topic=lambda name: name in store.image.topics)
     services = Services(
         clock=clock,
+        steady_clock=clock,
         loop=loop,
         store=store,
         logs=logs,
@@ -51,6 +54,8 @@ async def broker_parts(
         metrics=metrics,
         endpoint=Endpoint(host="127.0.0.1", port=9092),
         run_blocking=run_blocking,
+        memory=RequestMemory(1 << 20),
+        workers=ThreadPoolExecutor(1),
     )
     topics.lead_all()
     services.groups.on_leading(0, 0)

@@ -33,6 +33,7 @@ class Handler:
 
     def __init__(self, *, is_echoing: bool = True) -> None:
         self.is_echoing = is_echoing
+        self.answer_bytes_max = MAX_FRAME_BYTES
         self.tickets: list[Ticket] = []
         self.closed_connections: list[Connection] = []
         self.errors: list[Exception] = []
@@ -53,7 +54,7 @@ class Handler:
         self.tickets.append(ticket)
         connection.expect(ticket)
         if self.is_echoing:
-            connection.answer(ticket, [framed(ticket.frame)])
+            connection.answer(ticket, [framed(ticket.frame[: self.answer_bytes_max])])
 
     def closed(self, connection: Connection) -> None:
         self.closed_connections.append(connection)

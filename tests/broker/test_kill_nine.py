@@ -35,6 +35,7 @@ SETTINGS = {
     "log_cleaner_backoff_ms": "100",
     "log_cleaner_dedupe_buffer_size": "10000000",
     "log_flush_offset_checkpoint_interval_ms": "200",
+    "log_initial_task_delay_ms": "100",
     "log_retention_check_interval_ms": "200",
     "replica_high_watermark_checkpoint_interval_ms": "200",
     "log_segment_delete_delay_ms": "200",

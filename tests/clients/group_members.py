@@ -1,7 +1,8 @@
 """Members of a consumer group, each in a thread: poll, keep, commit, over and over.
 
-A member commits what a poll returned before it polls again, so a record is delivered twice only
-when a commit was refused. Whoever leaves by ``stop`` has committed all it received.
+A member commits what a poll returned before it polls again, so a record comes twice only when the
+group changed while somebody had it in hand. Whoever leaves by ``stop`` has committed all it has
+received.
 """
 
 import threading
@@ -27,7 +28,7 @@ class Member:
         self.assignment: frozenset[TopicPartition] = frozenset()
         self.assignments_seen: list[frozenset[TopicPartition]] = []
         self.received: list[Record] = []
-        self.uncommitted = 0  # records of polls whose commit was refused
+        self.largest_poll = 0
         self.failure: BaseException | None = None
 
     def start(self) -> Self:
@@ -57,32 +58,29 @@ class Member:
 
     def _turn(self, consumer: Any) -> None:
         records = consumer.poll(POLL_SECONDS)
-        is_committed = self._commit(consumer, records)
+        self._commit(consumer, records)
         assignment = frozenset(consumer.assignment())
         with self._group.changed:
             if records or assignment != self.assignment:
                 self.received.extend(records)
-                self.uncommitted += 0 if is_committed else len(records)
+                self.largest_poll = max(self.largest_poll, len(records))
                 if assignment != self.assignment:
                     self.assignments_seen.append(assignment)
                 self.assignment = assignment
                 self._group.changed.notify_all()
 
-    def _commit(self, consumer: Any, records: Sequence[Record]) -> bool:
+    def _commit(self, consumer: Any, records: Sequence[Record]) -> None:
         ends: dict[TopicPartition, int] = {}
         for record in records:
             assert record.partition is not None
             assert record.offset is not None
             ends[TopicPartition(self._group.topics[0], record.partition)] = record.offset + 1
-        if not ends:
-            return True
         try:
-            consumer.commit(ends)
+            if ends:
+                consumer.commit(ends)
         except RefusedError as error:
             if error.code > 0 and error.code not in REBALANCED:
                 raise
-            return False
-        return True
 
 
 class Group:

@@ -23,12 +23,14 @@ from recorded_requests_plain import CLOSED, NO_ANSWER, Placeholders, Plain, plai
 
 from stratalog.protocol.api import SUPPORTED, ApiKey
 from stratalog.protocol.codec import decode_response, encode_request
+from stratalog.protocol.error_codes import ErrorCode
 from stratalog.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
 from stratalog.protocol.messages.find_coordinator import FindCoordinatorRequest
+from stratalog.protocol.messages.heartbeat import HeartbeatRequest
 from stratalog.protocol.messages.index import CODECS
 from stratalog.protocol.messages.join_group import JoinGroupResponse
 from stratalog.protocol.messages.list_offsets import (
@@ -46,6 +48,11 @@ from stratalog.protocol.messages.produce import (
 CLIENT_ID = "recorder"
 ANSWER_SECONDS = 20
 IN_VAIN_SECONDS = 0.5
+NOT_COORDINATING = {
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+}
 TRIES = 400
 TRY_SECONDS = 0.025
 
@@ -372,6 +379,8 @@ class Talk:
         """Wait until groups can be coordinated: the topic of offsets is made on first use."""
         question = FindCoordinatorRequest(coordinator_keys=[group])
         self.have_until(question, lambda answer: answer.coordinators[0].error_code == 0)
+        asked = HeartbeatRequest(group, 0, "nobody")
+        self.have_until(asked, lambda answer: answer.error_code not in NOT_COORDINATING)
 
 
 Scenario = Callable[[Talk], None]

@@ -52,6 +52,15 @@ _KRAFT = "Kafka's metadata quorum sets this for every new cluster, with its defa
 
 # Of the walks and the values, which both brokers are asked in one run.
 LIVE_DIFFERENCES = (
+    Difference("topic-walk-*", "*.configs.min.insync.replicas.config_source", _KRAFT, 3, 5),
+    Difference("*", "*error_message", _SENTENCE, ABSENT, "<text>"),
+    Difference(
+        "lists/cleanup.policy 2 ''",
+        "",
+        "Nothing added to a list leaves it as it is.",
+        40,
+        0,
+    ),
     Difference(
         "values/*.replication.throttled.replicas=','",
         "",

@@ -2,6 +2,7 @@
 a follower's half of replication, which fetches from a leader by calling it."""
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from stratalog.config import BrokerConfig, TopicConfig
 from stratalog.errors import StratalogError
@@ -212,18 +213,27 @@ def replicate(follower: Node, leader: Node, key: TopicPartition = ORDERS) -> boo
     return True
 
 
+_known: "WeakKeyDictionary[Log, tuple[int, int, list[tuple[int, bytes]]]]" = WeakKeyDictionary()
+
+
 def values(log: Log, end_offset: int | None = None) -> list[bytes]:
     """The batches of a log up to an offset, without what leaders write into them."""
-    found: list[bytes] = []
-    offset = log.log_start_offset
     end_offset = log.log_end_offset if end_offset is None else end_offset
-    while offset < end_offset:
-        fetched = log.read(offset, max_bytes=EVERYTHING, isolation=Isolation.LOG_END)
+    return [value for offset, value in _batches(log) if offset < end_offset]
+
+
+def _batches(log: Log) -> list[tuple[int, bytes]]:
+    """Offsets and contents. Reading them again each time they are looked at would take longest."""
+    end, truncations, found = _known.get(log, (log.log_start_offset, 0, []))
+    if truncations != log.truncation_count:
+        end, found = log.log_start_offset, []
+    while end < log.log_end_offset:
+        fetched = log.read(end, max_bytes=EVERYTHING, isolation=Isolation.LOG_END)
         assert fetched.records is not None, "what lies below the end can be read"
         content = fetched.records.read()
         for header in read_headers(content):
-            if header.base_offset >= end_offset:
-                break
-            found.append(content[header.position + 61 : header.position + header.size_bytes])
-            offset = header.next_offset
+            value = content[header.position + 61 : header.position + header.size_bytes]
+            found.append((header.base_offset, value))
+            end = header.next_offset
+    _known[log] = (end, log.truncation_count, found)
     return found

@@ -5,19 +5,22 @@ what was acknowledged with acks=all, and what a consumer could have read, is on 
 could be elected.
 """
 
+import random
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from nodes import ORDERS, Node, batch, replicate, values
 
 from stratalog.metadata.topics import PartitionChange
+from stratalog.replication.replica_manager import AppendResult
+from stratalog.storage.layout import TopicPartition
 from stratalog.testing import ManualClock
 
 IDS = (1, 2, 3)
 LAG_MS = 1_000
-
-node_ids = st.sampled_from(IDS)
+ROUNDS = 40
 
 
 @dataclass(frozen=True)
@@ -34,16 +37,13 @@ class Registration:
 class Metadata:
     current: Registration = field(default_factory=Registration)
 
-    def decide(self, change: PartitionChange) -> bool:
-        """An ISR that was proposed on the latest partition epoch is taken."""
-        if change.partition_epoch != self.current.partition_epoch:
-            return False
+    def decide(self, change: PartitionChange) -> None:
+        """Take an ISR that was proposed on the latest partition epoch."""
         assert change.isr is not None
         assert self.current.leader in change.isr, "a leader is always in its ISR"
         self.current = replace(
             self.current, isr=change.isr, partition_epoch=self.current.partition_epoch + 1
         )
-        return True
 
     def elect(self, leader: int) -> None:
         self.current = replace(
@@ -54,9 +54,8 @@ class Metadata:
         )
 
 
-class ClusterMachine(RuleBasedStateMachine):
-    @initialize(flush_on_ack=st.booleans(), min_isr=st.integers(1, 3))
-    def start(self, flush_on_ack: bool, min_isr: int) -> None:
+class Cluster:
+    def __init__(self, *, flush_on_ack: bool, min_isr: int) -> None:
         self.flush_on_ack = flush_on_ack
         self.clock = ManualClock()
         self.metadata = Metadata()
@@ -71,16 +70,15 @@ class ClusterMachine(RuleBasedStateMachine):
             for node_id in IDS
         }
         # Answers of the keeper of metadata that are still on their way.
-        self.answers: list[tuple[int, PartitionChange, bool]] = []
+        self.answers: list[tuple[int, PartitionChange, int | None]] = []
         self.told: list[bytes] = []
-        self.seen = dict.fromkeys(IDS, 0)
+        self.visible: list[bytes] = []
         self.count = 0
         for node_id in IDS:
             self.hear(node_id)
 
     # --- what happens -------------------------------------------------------------------------
 
-    @rule(node_id=node_ids)
     def hear(self, node_id: int) -> None:
         """The node is told what the metadata says now."""
         now, node = self.metadata.current, self.nodes[node_id]
@@ -99,15 +97,15 @@ class ClusterMachine(RuleBasedStateMachine):
                 partition_epoch=now.partition_epoch,
             )
 
-    @rule(node_id=node_ids, acks=st.sampled_from([-1, -1, 0, 1]))
     def produce(self, node_id: int, acks: int) -> None:
         self.count += 1
         node = self.nodes[node_id]
         content = batch(b"%d" % self.count)
 
-        def respond(results: dict) -> None:  # type: ignore[type-arg]
+        def respond(results: dict[TopicPartition, AppendResult]) -> None:
             info, error = results[ORDERS]
             if error is None and acks == -1:
+                assert info is not None, "it was appended"
                 assert info.last_offset < node.log().high_watermark
                 self.told.append(content[61:])
 
@@ -115,99 +113,110 @@ class ClusterMachine(RuleBasedStateMachine):
             {ORDERS: content}, respond, required_acks=acks, timeout_ms=LAG_MS
         )
 
-    @rule(follower=node_ids, times=st.integers(1, 3))
-    def fetch(self, follower: int, times: int) -> None:
+    def fetch(self, follower: int) -> None:
         """From whomever the follower takes for the leader."""
         leader = self.nodes[follower].partition().leader_id
         if leader != follower:
-            for _ in range(times):
-                replicate(self.nodes[follower], self.nodes[leader])
+            replicate(self.nodes[follower], self.nodes[leader])
 
-    @rule(node_id=node_ids)
-    def flush(self, node_id: int) -> None:
-        self.nodes[node_id].flush()
+    def decide(self, node_id: int, *, is_willing: bool = True) -> None:
+        """The keeper of metadata takes or refuses what the node has proposed; to what was decided
+        on an older epoch the answer is what the node has yet to hear."""
+        node = self.nodes[node_id]
+        for change in node.proposed:
+            if change.partition_epoch != self.metadata.current.partition_epoch:
+                continue
+            if is_willing:
+                self.metadata.decide(change)
+            epoch = self.metadata.current.partition_epoch if is_willing else None
+            self.answers.append((node_id, change, epoch))
+        node.proposed.clear()
 
-    @rule(ms=st.sampled_from([1, LAG_MS // 2, LAG_MS + 1]))
+    def answer(self) -> None:
+        while self.answers:
+            node_id, change, epoch = self.answers.pop(0)
+            self.nodes[node_id].replicas.isr_decided(change, epoch)
+
     def pass_time(self, ms: int) -> None:
         self.clock.advance(ms)
         for node in self.nodes.values():
             node.replicas.expire(self.clock.now_ms())
 
-    @rule(node_id=node_ids)
-    def check_isr(self, node_id: int) -> None:
-        self.nodes[node_id].replicas.check_isr(self.clock.now_ms())
-
-    @rule(node_id=node_ids)
-    def decide(self, node_id: int) -> None:
-        """The keeper of metadata takes or refuses what the node has proposed."""
-        node = self.nodes[node_id]
-        for change in node.proposed:
-            self.answers.append((node_id, change, self.metadata.decide(change)))
-        node.proposed.clear()
-
-    @rule()
-    def answer(self) -> None:
-        while self.answers:
-            node_id, change, is_taken = self.answers.pop(0)
-            epoch = (change.partition_epoch or 0) + 1
-            self.nodes[node_id].replicas.isr_decided(
-                ORDERS, change.isr if is_taken else None, epoch
-            )
-
-    @rule(data=st.data())
-    def elect(self, data: st.DataObject) -> None:
-        self.metadata.elect(data.draw(st.sampled_from(self.metadata.current.isr)))
-
     # --- what always holds --------------------------------------------------------------------
 
-    @invariant()
-    def what_was_acknowledged_is_on_whoever_may_lead(self) -> None:
-        for node_id in self.metadata.current.isr:
-            assert set(self.told) <= set(values(self.nodes[node_id].log()))
-
-    @invariant()
-    def what_consumers_may_read_is_on_whoever_may_lead(self) -> None:
-        for node in self.nodes.values():
-            visible = values(node.log(), node.log().high_watermark)
-            for other in self.metadata.current.isr:
-                assert values(self.nodes[other].log())[: len(visible)] == visible
-
-    @invariant()
-    def a_high_watermark_never_goes_down(self) -> None:
-        for node_id, node in self.nodes.items():
-            high_watermark = node.log().high_watermark
-            if node.partition().is_leader:
-                assert high_watermark >= self.seen[node_id]
-            self.seen[node_id] = high_watermark
-
-    @invariant()
-    def a_high_watermark_never_passes_what_was_flushed(self) -> None:
+    def check(self) -> None:
+        electable = [values(self.nodes[node_id].log()) for node_id in self.metadata.current.isr]
         for node in self.nodes.values():
             log = node.log()
             end = log.recovery_point if self.flush_on_ack else log.log_end_offset
-            assert log.high_watermark <= end
+            assert log.high_watermark <= end, "only what is durable may be seen"
+            if node.partition().is_leader:
+                seen = values(log, log.high_watermark)
+                assert seen[: len(self.visible)] == self.visible[: len(seen)]
+                self.visible = max(self.visible, seen, key=len)
+        for each in electable:
+            assert each[: len(self.visible)] == self.visible, "what was seen is not unseen"
+            assert set(self.told) <= set(each), "what was acknowledged is not lost"
 
-    def teardown(self) -> None:
-        """Once everybody hears and fetches, all logs are the same and all of it is told."""
-        if not hasattr(self, "nodes"):
-            return
-        for _ in range(4):
+    def settle(self) -> None:
+        """Everybody hears, flushes and fetches: all logs become the same, and all of it visible."""
+        for _ in range(6):
+            self.answer()
             for node_id in IDS:
                 self.hear(node_id)
+                self.nodes[node_id].flush()
+            for node_id in IDS * 3:
+                self.fetch(node_id)
                 self.decide(node_id)
             self.answer()
-            self.metadata.elect(self.metadata.current.leader)
             for node_id in IDS:
-                self.hear(node_id)
-                self.flush(node_id)
-            for node_id in IDS:
-                self.fetch(node_id, 3)
-        logs = [node.log() for node in self.nodes.values()]
+                self.nodes[node_id].flush()
         assert set(self.metadata.current.isr) == set(IDS)
+        logs = [node.log() for node in self.nodes.values()]
         assert len({tuple(values(log)) for log in logs}) == 1
         leader = self.nodes[self.metadata.current.leader].log()
         assert leader.high_watermark == leader.log_end_offset
-        self.what_was_acknowledged_is_on_whoever_may_lead()
 
 
-TestCluster = ClusterMachine.TestCase
+def live(cluster: Cluster, chance: random.Random) -> None:
+    """One round: nodes that are cut off neither hear nor fetch nor are heard."""
+    cut_off = {node_id for node_id in IDS if chance.random() < 0.3}
+    for _ in range(chance.randrange(1, 6)):
+        for node_id in chance.sample(IDS, 3):
+            if node_id in cut_off:
+                # It may still take itself for the leader.
+                if chance.random() < 0.3:
+                    cluster.produce(node_id, chance.choice((-1, 1)))
+                continue
+            for act in chance.sample(ACTS, chance.randrange(2, len(ACTS))):
+                act(cluster, node_id)
+                cluster.check()
+            if cluster.nodes[node_id].partition().is_leader:
+                cluster.produce(node_id, chance.choice((-1, -1, 0, 1)))
+        cluster.pass_time(chance.choice((1, 1, LAG_MS // 2, LAG_MS + 1)))
+        cluster.check()
+    if chance.random() < 0.3:
+        cluster.metadata.elect(chance.choice(cluster.metadata.current.isr))
+        cluster.check()
+
+
+ACTS: tuple[Callable[[Cluster, int], None], ...] = (
+    Cluster.hear,
+    Cluster.fetch,
+    lambda cluster, node_id: cluster.nodes[node_id].flush(),
+    lambda cluster, node_id: cluster.nodes[node_id].replicas.check_isr(cluster.clock.now_ms()),
+    Cluster.decide,
+    lambda cluster, node_id: cluster.decide(node_id, is_willing=False),
+    lambda cluster, _node_id: cluster.answer(),
+)
+
+
+@given(seed=st.integers(0, 2**32), flush_on_ack=st.booleans(), min_isr=st.integers(1, 3))
+def test_what_was_acknowledged_or_seen_is_on_whoever_may_lead(
+    seed: int, flush_on_ack: bool, min_isr: int
+) -> None:
+    chance = random.Random(seed)
+    cluster = Cluster(flush_on_ack=flush_on_ack, min_isr=min_isr)
+    for _ in range(chance.randrange(2, ROUNDS)):
+        live(cluster, chance)
+    cluster.settle()

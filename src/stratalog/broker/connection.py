@@ -161,7 +161,9 @@ class Connection:
 
     def _is_blocked(self) -> bool:
         """Whether reading would only fill memory."""
-        if self._out or self._is_stuck or self._muted_until is not None:
+        if self._out or self._is_stuck or self._is_waiting_for_memory:
+            return True
+        if self._muted_until is not None:
             return True
         pending = self._pending
         return bool(pending) and (len(pending) >= _PIPELINED_MAX or not pending[-1].is_pipelined)

@@ -39,7 +39,7 @@ from stratalog.broker.services import Endpoint, Services
 from stratalog.broker.startup import OpenedBroker, open_broker
 from stratalog.broker.state_events import StateEvents
 from stratalog.broker.topics import TopicChanges
-from stratalog.clock import Clock, SystemClock
+from stratalog.clock import Clock, SteadyClock, SystemClock
 from stratalog.config import BrokerConfig
 from stratalog.config.listeners import (
     advertised,
@@ -72,6 +72,7 @@ class Broker:
         self._config = config
         self._files = files
         self._clock = clock or SystemClock()
+        self._steady_clock = clock or SteadyClock()
         self._is_config_known = is_config_known
         self._is_ready = False
         self._cleanups: list[Callable[[], Any]] = []
@@ -109,7 +110,7 @@ class Broker:
         self._worker = self._executor(1, "stratalog-metadata")
         replicas = ReplicaManager(
             logs,
-            self._clock,
+            self._steady_clock,
             node_id=store.image.node_id,
             appended=self._appended,
             wake=self._wake,
@@ -117,7 +118,7 @@ class Broker:
         period_ms = max(self._config.replica_lag_time_max_ms // 2, 1)
         logs.schedule.add(
             "isr-expiration",
-            replicas.check_isr,
+            lambda _now_ms: replicas.check_isr(self._now_ms()),
             first_ms=self._clock.now_ms() + period_ms,
             period_ms=period_ms,
         )
@@ -141,6 +142,7 @@ class Broker:
         metrics = Metrics(lambda name: name in store.image.topics)
         services = self.services = Services(
             clock=self._clock,
+            steady_clock=self._steady_clock,
             loop=loop,
             store=store,
             logs=logs,
@@ -154,7 +156,7 @@ class Broker:
             workers=self._executor(1, "stratalog-validate"),
         )
         services.groups = make_coordinator(services, self._wake)
-        self._alarm = Alarm(loop, self._clock, self._ring, _task_failed)
+        self._alarm = Alarm(loop, self._steady_clock, self._ring, _task_failed)
         self._sweep_ms = 0
 
     def _executor(self, threads: int, name: str) -> ThreadPoolExecutor:
@@ -223,7 +225,7 @@ class Broker:
     # --- running ------------------------------------------------------------------------------
 
     def _now_ms(self) -> int:
-        return self._clock.now_ms()
+        return self._steady_clock.now_ms()
 
     def _wake(self, deadline_ms: int) -> None:
         self._alarm.at(deadline_ms)
@@ -233,20 +235,21 @@ class Broker:
         services = self.services
         services.replicas.expire(now_ms)
         services.groups.run_due(now_ms)
-        if self._due_in_logs() <= now_ms:
+        if self._due_in_logs(now_ms) <= now_ms:
             services.logs.run_due()
             self._events.look()
         if self._sweep_ms <= now_ms:
             self._sweep_ms = now_ms + SWEEP_MS
             self._acceptor.sweep(now_ms)
-        due = [self._sweep_ms, self._due_in_logs()]
+        due = [self._sweep_ms, self._due_in_logs(now_ms)]
         due.append(services.replicas.next_deadline_ms() or self._sweep_ms)
         due.append(services.groups.next_deadline_ms() or self._sweep_ms)
         return min(due)
 
-    def _due_in_logs(self) -> int:
+    def _due_in_logs(self, now_ms: int) -> int:
+        """When a task of the logs is due, which go by the time of day."""
         due_ms = self.services.logs.schedule.next_due_ms()
-        return self._sweep_ms if due_ms is None else due_ms
+        return self._sweep_ms if due_ms is None else now_ms + due_ms - self._clock.now_ms()
 
     async def _in_worker(self, function: Callable[[], Any]) -> Any:
         return await self.services.loop.run_in_executor(self._worker, function)

@@ -36,6 +36,8 @@ class Endpoint:
 @dataclass(slots=True, kw_only=True)
 class Services:
     clock: Clock
+    # For deadlines: it is never set.
+    steady_clock: Clock
     loop: asyncio.AbstractEventLoop
     store: SqliteMetadataStore
     logs: LogManager

@@ -108,6 +108,10 @@ class Partition:
     ) -> bool:
         """This node leads from now on, or goes on with other replicas; whether the high watermark
         moved. What is older than what is known already changes nothing."""
+        is_known = leader_epoch == self.leader_epoch and partition_epoch == self.partition_epoch
+        if is_known and self.proposed_isr is not None:
+            # To hear again what the proposal was made on says nothing of what becomes of it.
+            return False
         if not self._begin_change(leader_epoch, partition_epoch):
             return False
         known = self.followers
@@ -354,13 +358,17 @@ class Partition:
         self.proposed_isr = frozenset(isr)
         self.maximal_isr = self.isr | self.proposed_isr
 
-    def settle_isr(self, isr: Iterable[int] | None, partition_epoch: int) -> bool:
-        """The proposal was accepted, or with None refused; whether the high watermark moved."""
-        if isr is not None and partition_epoch > self.partition_epoch:
-            self.partition_epoch = partition_epoch
-            self._commit_isr(isr)
-        else:
+    def settle_isr(self, proposed_on: int, partition_epoch: int | None) -> bool:
+        """What was proposed on one partition epoch was taken, and began another, or with None
+        refused; whether the high watermark moved. A late answer, when the partition has changed
+        since, settles nothing."""
+        if self.proposed_isr is None or proposed_on != self.partition_epoch:
+            return False
+        if partition_epoch is None:
             self._commit_isr(self.isr)
+        else:
+            self.partition_epoch = partition_epoch
+            self._commit_isr(self.proposed_isr)
         return self.raise_high_watermark()
 
     # --- deleting records ---------------------------------------------------------------------

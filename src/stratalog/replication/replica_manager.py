@@ -414,12 +414,14 @@ class ReplicaManager:
                 changes.append(propose(partition, plan))
         return changes
 
-    def isr_decided(
-        self, topic_partition: TopicPartition, isr: Iterable[int] | None, partition_epoch: int = -1
-    ) -> None:
-        """What became of a proposal: the ISR from that partition epoch on, None if refused."""
-        partition = self._partitions.get(topic_partition)
-        if partition is not None and partition.settle_isr(isr, partition_epoch):
+    def isr_decided(self, change: PartitionChange, partition_epoch: int | None) -> None:
+        """A proposal was taken, and the partition has another epoch since; or, with None, it was
+        refused and nothing has changed. If it is not known what became of it, or the partition has
+        changed in another way, the proposal stays until ``lead`` or ``follow`` tell what is."""
+        partition = self._partitions.get(TopicPartition(change.name, change.partition))
+        if partition is None or change.partition_epoch is None:
+            return
+        if partition.settle_isr(change.partition_epoch, partition_epoch):
             self._advanced(partition)
 
     # --- time ---------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * The classes that Kafka's shell scripts run, with their arguments, standard input and output.
@@ -22,12 +23,12 @@ final class KafkaTools {
     private KafkaTools() {
     }
 
+    /** Ends a tool; without a trace of its own, since some tools print whatever ends them. */
     private static final class Left extends RuntimeException {
-        private final int code;
+        private static final long serialVersionUID = 1L;
 
-        Left(int code) {
-            super("left with " + code);
-            this.code = code;
+        Left() {
+            super("left", null, false, false);
         }
     }
 
@@ -51,22 +52,31 @@ final class KafkaTools {
         InputStream stdin = System.in;
         PrintStream stdout = System.out;
         PrintStream stderr = System.err;
-        Exit.setExitProcedure((code, message) -> {
-            throw new Left(code);
-        });
-        Exit.setHaltProcedure((code, message) -> {
-            throw new Left(code);
-        });
+        // Some tools catch whatever ends them and leave once more: their first word is their code.
+        AtomicReference<Integer> firstCode = new AtomicReference<>();
+        Exit.Procedure leave = (code, message) -> {
+            firstCode.compareAndSet(null, code);
+            throw new Left();
+        };
+        Exit.setExitProcedure(leave);
+        Exit.setHaltProcedure(leave);
+        // What a tool leaves to the end of its process (the producer's last batch) ends with it.
+        List<Runnable> hooks = new ArrayList<>();
+        Exit.setShutdownHookAdder((name, hook) -> hooks.add(hook));
         try (PrintStream out = new PrintStream(output, true, StandardCharsets.UTF_8);
              PrintStream err = new PrintStream(errors, true, StandardCharsets.UTF_8)) {
             System.setIn(input);
             System.setOut(out);
             System.setErr(err);
-            main.invoke(null, (Object) arguments.toArray(new String[0]));
-            return 0;
+            try {
+                main.invoke(null, (Object) arguments.toArray(new String[0]));
+            } finally {
+                hooks.forEach(Runnable::run);
+            }
+            return firstCode.get() == null ? 0 : firstCode.get();
         } catch (InvocationTargetException error) {
             if (error.getCause() instanceof Left) {
-                return ((Left) error.getCause()).code;
+                return firstCode.get();
             }
             throw error.getCause() instanceof Exception ? (Exception) error.getCause() : error;
         } finally {
@@ -75,6 +85,7 @@ final class KafkaTools {
             System.setErr(stderr);
             Exit.resetExitProcedure();
             Exit.resetHaltProcedure();
+            Exit.resetShutdownHookAdder();
         }
     }
 }

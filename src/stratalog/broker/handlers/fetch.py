@@ -51,7 +51,7 @@ class FetchHandlers:
         if request.api_version < _FIRST_WITH_SESSIONS:
             context = FetchContext(request=body)
         else:
-            now_ms = self._services.clock.now_ms()
+            now_ms = self._services.steady_clock.now_ms()
             context = self.sessions.begin(body, uses_topic_ids=uses_ids, now_ms=now_ms)
         if context.error:
             return FetchResponse(error_code=context.error)

@@ -294,7 +294,7 @@ def make_coordinator(services: Services, wake: "Callable[[int], None]") -> Group
     tasks: set[object] = set()
     coordinator = GroupCoordinator(
         config,
-        services.clock,
+        services.steady_clock,
         append=append,
         read=read,
         create_offsets_topic=create_offsets_topic,

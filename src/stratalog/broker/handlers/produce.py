@@ -29,6 +29,7 @@ from stratalog.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from stratalog.replication.replica_manager import AppendResult
+from stratalog.storage.appending import LogAppendInfo
 from stratalog.storage.layout import TopicPartition
 
 _FIRST_WITH_TOPIC_IDS = 13
@@ -133,7 +134,7 @@ class ProduceHandlers:
                     failure = error
                     metrics.produce_failed(topic.topic)
                     answers.append(
-                        self._refusal(topic.topic, index, error, is_from_log=key in results)
+                        self._refusal(topic.topic, index, error, info, is_from_log=key in results)
                     )
                     continue
                 assert info is not None, "what was not refused was appended"
@@ -157,8 +158,24 @@ class ProduceHandlers:
             request.close(f"a produce request with acks=0 failed: {failure}")
 
     def _refusal(
-        self, name: str, index: int, error: StratalogError, *, is_from_log: bool
+        self,
+        name: str,
+        index: int,
+        error: StratalogError,
+        info: LogAppendInfo | None,
+        *,
+        is_from_log: bool,
     ) -> PartitionProduceResponse:
+        if info is not None:
+            # It was appended, and then not replicated in time: where it is, is told all the same.
+            return PartitionProduceResponse(
+                index,
+                code_of(error),
+                info.first_offset,
+                info.log_append_time_ms,
+                info.log_start_offset,
+                error_message=message_of(error),
+            )
         record_errors: tuple[BatchIndexAndErrorMessage, ...] = ()
         if isinstance(error, InvalidRecordError):
             record_errors = tuple(
