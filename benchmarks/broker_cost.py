@@ -1,24 +1,26 @@
 """What producing and consuming cost a broker: CPU-seconds a GB, and MB/s, beside Apache Kafka.
 
 All sides run at once and one is loaded at a time. A turn makes a topic of one partition, produces
-to it, fetches it all again from the page cache and deletes it. The raw client sends batches of
+to it, fetches it all twice from the page cache and deletes it. The raw client sends batches of
 the size that the Java producer makes by default (16 KB) and that librdkafka does (1 MB), over one
 connection with five requests in flight. GB and MB count the bytes of batches.
 """
 
+import sys
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.broker_figures import Effort, compared
+from benchmarks.broker_figures import OURS, Effort, compared, told
 from benchmarks.broker_processes import BrokerProcess, all_sides
 from benchmarks.broker_raw import Batch, Fetcher, Load, Producer, fetch, make_batch, produce
 from benchmarks.cleaning import touch_memory
 from benchmarks.result import Result
 
 SETTLE_SECONDS = 1.0
+FETCHES = 2  # of all that was produced
 CPU_TIMES_KAFKA = RATE_TIMES_KAFKA = 1.0
 
 
@@ -62,6 +64,8 @@ class Figures:
 
     def add(self, what: str, side: str, cost: Cost) -> None:
         self._found[what][side].append(cost)
+        line = f"{cost.cpu_s_per_gb:.2f} CPU-s a GB, {cost.mb_per_s:.0f} MB/s"
+        print(f"{what}, {side}: {line}", file=sys.stderr)  # a whole run takes most of an hour
 
     def rows(self) -> Iterator[Result]:
         for what, sides in self._found.items():
@@ -85,7 +89,10 @@ def run(root: Path, effort: Effort) -> list[Result]:
                 produced, consumed = measure(side, batch, effort)
                 figures.add(f"produce {case.name}", side.name, produced)
                 figures.add(f"consume {case.name}", side.name, consumed)
-    return list(figures.rows())
+        memory = {side.name: [side.resident_mb()] for side in sides}
+    detail = told(memory, "MB resident")
+    row = Result("memory after all this", memory[OURS][0], "MB", None, detail=detail)
+    return [*figures.rows(), row]
 
 
 def warm_up(side: BrokerProcess, batches: list[Batch], effort: Effort) -> None:
@@ -101,7 +108,7 @@ def measure(side: BrokerProcess, batch: Batch, effort: Effort) -> tuple[Cost, Co
         produced = produce([producer], effort.size_bytes, effort.seconds)
         between_s = side.cpu_s()
         fetcher = Fetcher(connection, name, 0, batch)
-        consumed = fetch([fetcher], produced.size_bytes, effort.seconds)
+        consumed = fetch([fetcher], FETCHES * produced.size_bytes, effort.seconds)
         after_s = side.cpu_s()
     return Cost.of(produced, between_s - before_s), Cost.of(consumed, after_s - between_s)
 

@@ -27,7 +27,7 @@ class Effort:
     @property
     def size_bytes(self) -> int:
         """What one measurement moves at most: the page cache holds it, the disk need not."""
-        return int(min(2e9, 100e6 * self.seconds))
+        return int(min(1e9, 100e6 * self.seconds))
 
     def turns(self, sides: Sequence[T]) -> Iterator[T]:
         for number in range(self.rounds):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
@@ -20,6 +21,7 @@ from benchmarks.result import Result
 
 GROUPS, MEMBERS = 10, 20
 JOIN_SECONDS = 120.0
+WATCH_SECONDS = 10.0
 PERCENT_MAX = 0.5
 
 
@@ -33,12 +35,12 @@ def run(root: Path, effort: Effort) -> list[Result]:
     ]
     with running(sides) as there:
         time.sleep(effort.seconds)
-        for side in effort.turns(there):
-            alone[side.name].append(percent(side, effort.seconds))
+        for _ in range(effort.rounds):
+            for name, percent in spent(there, effort.seconds).items():
+                alone[name].append(percent)
         for side in there:
             with topic(side, "idle", MEMBERS) as name:
-                found = watch_consumers(side, name, effort)
-                with_consumers[side.name] = found
+                with_consumers[side.name] = watch_consumers(side, name, effort)
     what = f"idle with {GROUPS * MEMBERS} consumers: CPU"
     return [
         Result(
@@ -53,10 +55,15 @@ def run(root: Path, effort: Effort) -> list[Result]:
     ]
 
 
-def percent(side: BrokerProcess, seconds: float) -> float:
-    before_s, started = side.cpu_s(), time.perf_counter()
+def spent(sides: Sequence[BrokerProcess], seconds: float) -> dict[str, float]:
+    """By each of them in that time, in % of a core."""
+    before_s, started = [side.cpu_s() for side in sides], time.perf_counter()
     time.sleep(seconds)
-    return (side.cpu_s() - before_s) / (time.perf_counter() - started) * 100
+    elapsed_s = time.perf_counter() - started
+    return {
+        side.name: (side.cpu_s() - earlier_s) / elapsed_s * 100
+        for side, earlier_s in zip(sides, before_s, strict=True)
+    }
 
 
 def watch_consumers(side: BrokerProcess, name: str, effort: Effort) -> list[float]:
@@ -70,7 +77,8 @@ def watch_consumers(side: BrokerProcess, name: str, effort: Effort) -> list[floa
         if said.strip() != b"ready":
             raise BrokerFailedError(f"{side.name}: the consumers did not get their partitions")
         time.sleep(effort.seconds)  # to warm up
-        found = [percent(side, effort.seconds) for _ in range(effort.rounds)]
+        seconds = min(effort.seconds, WATCH_SECONDS)
+        found = [spent([side], seconds)[side.name] for _ in range(effort.rounds)]
         consumers.stdin.close()
     return found
 

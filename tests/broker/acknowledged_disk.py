@@ -5,6 +5,7 @@ The metadata store is SQLite, on a real file beside: what it has committed count
 SQLite itself promises. ``Moment`` holds both as they were together.
 """
 
+import asyncio
 import os
 import random
 import threading
@@ -20,13 +21,15 @@ from stratalog.storage.files import DirectoryLock, Entry, File
 from stratalog.testing import CrashMode, SimulatedFileSystem
 from stratalog.testing.faults import Operation
 
+_BLOCKED_SECONDS = 0.1
 _METADATA_FILES = (METADATA_FILE, f"{METADATA_FILE}-wal")
 
 
 class LockedFile:
-    def __init__(self, file: File, lock: threading.RLock) -> None:
+    def __init__(self, file: File, lock: threading.RLock, wait: Callable[[], None]) -> None:
         self._file = file
         self._lock = lock
+        self._wait = wait
         self._descriptor = -1
         self.path = file.path
 
@@ -61,8 +64,10 @@ class LockedFile:
             self._file.truncate(size)
 
     def sync(self) -> None:
+        self._wait()
         with self._lock:
             self._file.sync()
+        self._wait()
 
     def map(self, size: int) -> Buffer:
         with self._lock:
@@ -80,15 +85,33 @@ class LockedFile:
 
 
 class LockedFiles:
-    """One call at a time reaches the disk."""
+    """One call at a time reaches the disk. A sync takes a disk its time: on any other thread than
+    the one that made this, it waits until the loop of that one has turned ``sync_turns`` times,
+    before and after it is done, so that what is said too early is heard before the power goes."""
 
-    def __init__(self, disk: SimulatedFileSystem) -> None:
+    def __init__(self, disk: SimulatedFileSystem, *, sync_turns: int = 0) -> None:
         self._disk = disk
         self._lock = threading.RLock()
+        self._sync_turns = sync_turns
+        self._loop = asyncio.get_running_loop()
+        self._loop_thread = threading.get_ident()
+
+    def _wait(self) -> None:
+        if threading.get_ident() == self._loop_thread:
+            return
+        for _ in range(self._sync_turns):
+            turned = threading.Event()
+            try:
+                self._loop.call_soon_threadsafe(turned.set)
+            except RuntimeError:
+                return  # it runs no more
+            if not turned.wait(_BLOCKED_SECONDS):
+                return  # it waits for this thread, as it does to stop
 
     def open(self, path: str, *, create: bool = False, writable: bool = True) -> LockedFile:
         with self._lock:
-            return LockedFile(self._disk.open(path, create=create, writable=writable), self._lock)
+            file = self._disk.open(path, create=create, writable=writable)
+            return LockedFile(file, self._lock, self._wait)
 
     def exists(self, path: str) -> bool:
         if path.endswith(METADATA_FILE):
@@ -125,12 +148,16 @@ class LockedFiles:
             self._disk.set_modified(path, modified_ms)
 
     def sync_directory(self, path: str) -> None:
+        self._wait()
         with self._lock:
             self._disk.sync_directory(path)
+        self._wait()
 
     def sync_file_system(self, path: str) -> None:
+        self._wait()
         with self._lock:
             self._disk.sync_file_system(path)
+        self._wait()
 
     def free_bytes(self, path: str) -> int:
         with self._lock:

@@ -40,6 +40,7 @@ SETTINGS = {
     "offsets.topic.num.partitions": "2",
     "group.initial.rebalance.delay.ms": "0",
     "auto.create.topics.enable": "false",
+    "socket.listen.backlog.size": "2000",
 }
 
 
@@ -102,11 +103,12 @@ class Healthy:
 
     def __init__(self, broker: "ServedBroker") -> None:
         self._client = Client(broker.address)
+        topic = f"{HEALTHY}-{time.monotonic_ns()}"
         created = self._client.ask(
-            ApiKey.CREATE_TOPICS,
-            CreateTopicsRequest(topics=[CreatableTopic(HEALTHY, 1, 1)]),
+            ApiKey.CREATE_TOPICS, CreateTopicsRequest(topics=[CreatableTopic(topic, 1, 1)])
         )
         assert created.topics[0].error_code == 0
+        self._topic = topic
         self._topic_id = created.topics[0].topic_id
         self._offset = 0
         self.slowest_seconds = 0.0
@@ -121,9 +123,7 @@ class Healthy:
             ProduceRequest(
                 acks=-1,
                 timeout_ms=10_000,
-                topic_data=[
-                    TopicProduceData(HEALTHY, self._topic_id, [PartitionProduceData(0, batch)])
-                ],
+                topic_data=[TopicProduceData(self._topic, self._topic_id, data)],
             ),
         )
         partition = produced.responses[0].partition_responses[0]
@@ -136,7 +136,7 @@ class Healthy:
                 session_epoch=-1,
                 topics=[
                     FetchTopic(
-                        HEALTHY, self._topic_id, [FetchPartition(0, fetch_offset=self._offset)]
+                        self._topic, self._topic_id, [FetchPartition(0, fetch_offset=self._offset)]
                     )
                 ],
             ),
@@ -145,7 +145,7 @@ class Healthy:
         assert b"%d" % self._offset in records
         self._offset += 1
         metadata = self._client.ask(
-            ApiKey.METADATA, MetadataRequest([MetadataRequestTopic(name=HEALTHY)])
+            ApiKey.METADATA, MetadataRequest([MetadataRequestTopic(name=self._topic)])
         )
         assert metadata.topics[0].error_code == 0
         took = time.perf_counter() - began
@@ -234,4 +234,4 @@ def served_broker(directory: Path, **settings: str) -> Iterator[ServedBroker]:
 
 def answers_api_versions(address: tuple[str, int]) -> bool:
     with Client(address) as client:
-        return client.ask(ApiKey.API_VERSIONS, ApiVersionsRequest()).error_code == 0
+        return client.ask(ApiKey.API_VERSIONS, ApiVersionsRequest(), 0).error_code == 0

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from stratalog.broker.connection import SCRATCH_BYTES, Connection, Part, Shared
+from stratalog.broker.connection import SCRATCH_BYTES, Connection, Shared
+from stratalog.broker.framing import Part
 from stratalog.broker.memory import RequestMemory
 from stratalog.errors import ProtocolError
 

@@ -15,7 +15,11 @@ from stratalog.broker.server import Broker
 from stratalog.config import BrokerConfig
 from stratalog.protocol.api import ApiKey
 from stratalog.protocol.error_codes import ErrorCode
-from stratalog.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from stratalog.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
 from stratalog.storage.layout import TopicPartition
 from stratalog.testing import SimulatedFileSystem
 from stratalog.testing.faults import Operation
@@ -66,7 +70,7 @@ class FailingBroker:
 
 
 @asynccontextmanager
-async def failing_broker(path: Path, **settings: str) -> AsyncIterator[FailingBroker]:
+async def failing_broker(path: Path, segment_bytes: str) -> AsyncIterator[FailingBroker]:
     directories = [path / "a", path / "b"]
     disk = new_disk(*directories)
     properties = {
@@ -75,13 +79,17 @@ async def failing_broker(path: Path, **settings: str) -> AsyncIterator[FailingBr
         "admin.listener": "",
         "log.dir.reserve.bytes": "0",
         "log.index.size.max.bytes": "240",
-        **{name.replace("_", "."): value for name, value in settings.items()},
     }
     broker = Broker(BrokerConfig.from_properties(properties), files=LockedFiles(disk))
     await broker.start()
     try:
         async with WireClient.connect(broker.endpoint.port) as client:
-            topic = CreatableTopic(name=TOPIC, num_partitions=PARTITIONS, replication_factor=1)
+            topic = CreatableTopic(
+                name=TOPIC,
+                num_partitions=PARTITIONS,
+                replication_factor=1,
+                configs=[CreatableTopicConfig("internal.segment.bytes", segment_bytes)],
+            )
             answer = await client.ask(
                 ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics=[topic], timeout_ms=30_000)
             )
@@ -91,9 +99,11 @@ async def failing_broker(path: Path, **settings: str) -> AsyncIterator[FailingBr
         await broker.stop()
 
 
-def run(path: Path, scenario: Callable[[FailingBroker], Any], **settings: str) -> None:
+def run(
+    path: Path, scenario: Callable[[FailingBroker], Any], segment_bytes: str = "100000"
+) -> None:
     async def whole() -> None:
-        async with failing_broker(path, **settings) as failing:
+        async with failing_broker(path, segment_bytes) as failing:
             await scenario(failing)
 
     asyncio.run(whole())
@@ -199,4 +209,4 @@ def test_a_full_disk_refuses_what_it_cannot_take_and_takes_it_when_there_is_room
         for place in places:
             assert await failing.produce(place) is ErrorCode.NONE
 
-    run(tmp_path, scenario, log_segment_bytes=str(1 << 20), log_roll_ms="1")
+    run(tmp_path, scenario, segment_bytes="200")

@@ -22,6 +22,8 @@ from hostile import (
 )
 from mutating import EVERY_REQUEST, Generator
 
+from broker_fixture import running_broker
+from stratalog.errors import ProtocolError
 from stratalog.protocol.api import ApiKey
 from stratalog.protocol.codec import decode_request, decode_request_header
 from stratalog.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -32,9 +34,10 @@ GONE_WITHIN_SECONDS = 15
 LOG_LINES_MAX = 500
 
 
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[ServedBroker]:
-    with served_broker(tmp_path / "broker") as found:
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedBroker]:
+    """One for all: what one test leaves behind may well hurt the next."""
+    with served_broker(tmp_path_factory.mktemp("hostile") / "broker") as found:
         yield found
 
 
@@ -89,7 +92,7 @@ def make_targets(broker: ServedBroker, generator: Generator) -> None:
     with broker.client() as client:
         wanted = [CreatableTopic(name, 3, 1) for name in ("orders", "payments")]
         created = client.ask(ApiKey.CREATE_TOPICS, CreateTopicsRequest(topics=wanted))
-        generator.topic_ids += [topic.topic_id for topic in created.topics]
+        generator.topic_ids += [topic.topic_id for topic in created.topics if topic.topic_id]
 
 
 def misbehave(address: tuple[str, int], data: bytes, chance: random.Random) -> None:
@@ -194,4 +197,28 @@ def test_clients_of_another_kind_are_reported_sparingly(broker: ServedBroker) ->
         with Client(broker.address) as client:
             client.send(b"GET / HTTP/1.1\r\n\r\n")
             assert client.is_closed_by_broker()
-    assert len(broker.log_lines()) < 100
+    assert len(broker.log_lines()) < LOG_LINES_MAX
+
+
+def test_nothing_that_a_client_sends_raises_what_nobody_thought_of(tmp_path: Path) -> None:
+    """Whatever closes a connection is a sentence about the request, not a handler's mishap."""
+    frames = 3 * len(EVERY_REQUEST)
+    with running_broker(tmp_path, auto_create_topics_enable="false") as broker:
+        trouble: list[object] = []
+        dispatcher = broker.broker._dispatcher
+        dispatcher._report = lambda _client, error: (
+            None if isinstance(error, ProtocolError) else trouble.append(error)
+        )
+        loop = broker.broker.services.loop
+        loop.set_exception_handler(lambda _loop, context: trouble.append(context))
+        host, _, port = broker.bootstrap_server.rpartition(":")
+        generator = Generator(2)
+        for frame in islice(generator.stream(), frames):
+            misbehave((host, int(port)), frame, generator.random)
+        for api_key, version in EVERY_REQUEST:
+            misbehave((host, int(port)), generator.frame(api_key, version), generator.random)
+        assert trouble == []
+        metrics, memory = broker.broker.services.metrics, broker.broker.services.memory
+        while broker.call(lambda: metrics.connections):
+            broker.call(broker.broker._acceptor.sweep, broker.broker._acceptor._now_ms())
+        assert broker.call(lambda: memory.used_bytes) == 0

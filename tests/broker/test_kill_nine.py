@@ -24,7 +24,7 @@ from acknowledged import (
     IdempotentProducing,
     altered,
 )
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 from killing import KilledBroker
 
@@ -190,7 +190,7 @@ def read(bootstrap_server: str, topic: str, partition: int) -> list[tuple[int, b
             "check.crcs": True,
         }
     )
-    consumer.assign([TopicPartition(topic, partition, 0)])
+    consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])
     found: list[tuple[int, bytes, bytes]] = []
     is_at_end = False
     while not is_at_end:

@@ -18,6 +18,8 @@ from confluent_client import ConfluentClient
 from kafka_python_client import KafkaPythonClient
 from reading import wait_for_topic
 
+pytest.register_assert_rewrite("churning", "group_members")
+
 CLIENTS = (ConfluentClient, KafkaPythonClient, AiokafkaClient)
 
 

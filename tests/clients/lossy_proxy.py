@@ -13,6 +13,8 @@ from types import TracebackType
 from typing import Self
 
 PRODUCE, FETCH, OFFSET_COMMIT, HEARTBEAT = 0, 1, 8, 12
+# With OffsetFetch, FindCoordinator, JoinGroup, LeaveGroup and SyncGroup.
+OF_RECORDS_AND_GROUPS = (PRODUCE, FETCH, OFFSET_COMMIT, 9, 10, 11, HEARTBEAT, 13, 14)
 
 _REQUEST = struct.Struct(">hhi")  # api key, version, correlation id
 _CORRELATION = struct.Struct(">i")

@@ -1,13 +1,22 @@
 """Answers that get lost: the clients ask again, and nothing happens twice that must happen once."""
 
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import churning
 import pytest
 from brokers import BrokerPlace, StartBroker, free_port
 from client_api import Record, TopicPartition
 from group_members import Group
-from lossy_proxy import FETCH, HEARTBEAT, OFFSET_COMMIT, PRODUCE, LossyProxy
+from lossy_proxy import (
+    FETCH,
+    HEARTBEAT,
+    OF_RECORDS_AND_GROUPS,
+    OFFSET_COMMIT,
+    PRODUCE,
+    LossyProxy,
+)
 from reading import read_all
 
 PARTITIONS = 2
@@ -104,3 +113,32 @@ def test_a_group_reads_on_through_lost_answers(
 
         assert proxy.lost > 0
         assert sorted(set(group.received())) == values
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("start_broker", ["stratalog"], indirect=True, scope="session")
+def test_nothing_is_lost_while_members_come_and_go_and_answers_get_lost(
+    client: Any,
+    admin: Any,
+    proxy: LossyProxy,
+    make_topic: Callable[..., str],
+    fresh_name: Callable[[], str],
+    assignor: str,
+) -> None:
+    topic = make_topic(churning.PARTITIONS)
+    load = churning.Load(client.producer(is_idempotent=True), topic)
+    # Who never hears that it was let in is waited for until its session is over.
+    options = {"assignor": assignor, "session_timeout_ms": 2_000}
+    with Group(client, fresh_name(), topic, **options) as group:
+        proxy.lose_every(7, *OF_RECORDS_AND_GROUPS)
+        with load.running():
+            churning.churn(group, random.Random(0), churning.CHURN_SECONDS)
+        proxy.lose_nothing()
+        group.wait_received(load.values)
+
+    churning.check_nothing_lost(group, load.values, admin.group_offsets(group.group_id))
+    stored = [
+        client.consumer().bounds(TopicPartition(topic, index))[1]
+        for index in range(churning.PARTITIONS)
+    ]
+    assert sum(stored) == len(load.values)

@@ -17,9 +17,10 @@ BROKERS = ["stratalog", "apache-kafka"]
 
 
 @contextmanager
-def ours(log_dir: Path) -> Iterator[str]:
-    """Our broker; its address."""
-    with running_broker(log_dir, auto_create_topics_enable="false") as broker:
+def ours(log_dir: Path, **settings: str) -> Iterator[str]:
+    """Our broker; its address. Only topics that somebody made exist, unless told otherwise."""
+    settings = {"auto_create_topics_enable": "false", **settings}
+    with running_broker(log_dir, **settings) as broker:
         yield broker.bootstrap_server
 
 

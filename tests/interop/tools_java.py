@@ -9,7 +9,8 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from tempfile import TemporaryFile
 from types import TracebackType
@@ -29,10 +30,6 @@ SOURCES = [
     HERE / "kafka" / f"{name}.java" for name in ("Driver", "JavaClients", "JavaAdmin", "KafkaTools")
 ]
 COMPILE_SECONDS = 120
-
-
-class ToolFailedError(Exception):
-    """A tool left with a code other than 0; the message is what it printed."""
 
 
 class Printed(NamedTuple):
@@ -127,6 +124,16 @@ class JavaClient:
         records = [{"partition": 0, "value": value} for value in values]
         answer = self.client("produce", configs, topic=topic, records=records)
         return list(answer["placed"])
+
+
+def eventually(ask: Callable[[], Any], is_enough: Callable[[Any], bool]) -> Any:
+    """The first answer that is enough, or the last: some of Kafka's changes come a bit later."""
+    for _ in range(50):
+        answer = ask()
+        if is_enough(answer):
+            break
+        time.sleep(0.05)
+    return answer
 
 
 def _compiled(distribution: KafkaDistribution) -> Path:

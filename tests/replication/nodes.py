@@ -46,7 +46,8 @@ class Node:
         **settings: Any,
     ) -> None:
         self.id = node_id
-        self.clock = clock or ManualClock(START_MS)
+        # Deadlines have a clock of their own, which begins anywhere.
+        self.clock = clock or ManualClock(5_000)
         self.files = SimulatedFileSystem()
         config = {"segment_index_bytes": 1200, "message_timestamp_after_max_ms": 2**62}
         self.logs = LogManager(
@@ -58,7 +59,7 @@ class Node:
                 **settings,
             ),
             files=self.files,
-            clock=self.clock,
+            clock=ManualClock(START_MS),
             topic_config=lambda _topic: TopicConfig(**config | (topic or {})),
             is_threaded=False,
         )

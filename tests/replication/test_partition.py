@@ -13,7 +13,7 @@ from stratalog.errors import (
     OffsetOutOfRangeError,
     UnknownLeaderEpochError,
 )
-from stratalog.replication.partition import FollowerState
+from stratalog.replication.partition import NEVER_MS, FollowerState
 from stratalog.storage.epochs import EpochEnd
 from stratalog.storage.lookup import SpecialTimestamp
 from stratalog.storage.reading import Isolation
@@ -106,7 +106,7 @@ def test_the_high_watermark_does_not_go_down_with_a_follower() -> None:
 
 
 def test_the_high_watermark_waits_for_who_has_nearly_caught_up_though_not_in_sync_yet() -> None:
-    node = Node(1, replica_lag_time_max_ms=100)
+    node = Node(1, replica_lag_time_max_ms=600)
     partition = node.lead(replicas=(1, 2), isr=(1,))
     now_ms = node.clock.now_ms()
     partition.propose_isr((1,))  # so that nothing is proposed here
@@ -115,7 +115,7 @@ def test_the_high_watermark_waits_for_who_has_nearly_caught_up_though_not_in_syn
 
     assert node.log().high_watermark == 0
 
-    node.clock.advance(101)
+    node.clock.advance(601)
     assert partition.raise_high_watermark()
     assert node.log().high_watermark == 3
 
@@ -263,17 +263,19 @@ def test_a_follower_of_another_history_is_told_where_it_parts_and_given_nothing(
     assert partition.followers[2].log_end_offset == -1, "what it has is not what is here"
 
 
-def test_a_follower_below_the_log_start_is_out_of_range_whatever_it_knows() -> None:
+def test_a_reader_below_the_log_start_is_out_of_range_though_its_history_is_another() -> None:
     node = Node(1)
-    node.lead(epoch=0)
-    node.produce(*[batch()] * 3, acks=1)
-    node.lead(epoch=2)
-    node.produce(*[batch()] * 3, acks=1)
+    for epoch in (0, 2, 4):
+        node.lead(epoch=epoch)
+        node.produce(*[batch()] * 3, acks=1)
     node.delete(4)
 
-    (answer,) = node.fetch(2, last_fetched_epoch=1)
+    (below,) = node.fetch(2, last_fetched_epoch=3)
+    (above,) = node.fetch(4, last_fetched_epoch=3)
 
-    assert isinstance(answer.error, OffsetOutOfRangeError)
+    assert isinstance(below.error, OffsetOutOfRangeError)
+    assert above.read is not None
+    assert above.read.diverging == EpochEnd(2, 6)
 
 
 def test_an_epoch_nobody_knows_is_out_of_range() -> None:
@@ -288,9 +290,9 @@ def test_an_epoch_nobody_knows_is_out_of_range() -> None:
 def test_a_follower_is_as_caught_up_as_its_fetches_say() -> None:
     state = FollowerState()
     state.fetched(0, 10, 100)
-    assert state.last_caught_up_ms == 0
+    assert state.last_caught_up_ms == NEVER_MS
     state.fetched(5, 12, 200)
-    assert state.last_caught_up_ms == 0, "it has not reached the end of its last fetch"
+    assert state.last_caught_up_ms == NEVER_MS, "it has not reached the end of its last fetch"
     state.fetched(12, 20, 300)
     assert state.last_caught_up_ms == 200, "it has reached what was the end then"
     state.fetched(20, 20, 400)

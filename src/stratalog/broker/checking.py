@@ -131,6 +131,9 @@ def _attempt(records: Buffer, rules: ProduceRules, clock: Clock) -> Outcome:
             records, rules, first_offset=0, leader_epoch=-1, now_ms=clock.now_ms()
         )
     except StratalogError as error:
+        # What was raised leads to the frames that raised it, and so to all that was decompressed;
+        # and whoever keeps it is among their callers.
+        error.__traceback__ = error.__context__ = None
         return error
     return ValidatedRecords(records, rules, produced)
 

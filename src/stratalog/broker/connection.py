@@ -1,7 +1,5 @@
 """One client's connection: frames in, answers out, in the order of the requests.
 
-    4 bytes size   header and body of a request          size is at most socket.request.max.bytes
-
 Requests that arrive whole are handed on as views of a buffer that all connections share; only what
 is left over is kept in a buffer of its own. An answer is a list of parts: bytes, and slices of
 files that go to the socket with ``sendfile``.
@@ -18,21 +16,30 @@ import asyncio
 import os
 import socket
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from typing_extensions import Buffer
 
 from stratalog.broker.burden import Burden
+from stratalog.broker.framing import (
+    SIZE_BYTES,
+    FrameHandler,
+    Part,
+    Ticket,
+    is_whole,
+    unsent_bytes,
+    wanted_bytes,
+)
 from stratalog.broker.memory import RequestMemory
 from stratalog.broker.warming import WARM_BYTES, is_cached, warm
 from stratalog.storage.segment import FileSlice
 
-SIZE_BYTES = 4
 SCRATCH_BYTES = 128 << 10
-_FIRST_STEP_BYTES = 1 << 20
+# A little more than a megabyte, which is what most clients send at most.
+_FIRST_STEP_BYTES = (1 << 20) + (64 << 10)
 _PARTS_AT_ONCE = 64
 # One connection keeps the loop no longer than this much takes.
 _SEND_BYTES_A_TURN = 1 << 20
@@ -46,33 +53,6 @@ _LARGE_BYTES = 64 << 10
 _DECODED_FACTOR = 16
 # Of TCP_INFO's states, those in which the client has closed its end.
 _GONE = frozenset((7, 8, 9, 11))
-
-Part = Buffer | FileSlice
-
-
-class Ticket(Protocol):
-    """A request that waits for its answer."""
-
-    parts: "Sequence[Part] | None"
-    is_pipelined: bool
-
-    def abandoned(self) -> None:
-        """Nobody will be told the answer any more."""
-
-
-class FrameHandler(Protocol):
-    """Whoever answers requests."""
-
-    def check(self, api_key: int, size_bytes: int) -> None:
-        """Raise if a request of this size is not to be read at all."""
-
-    def handle(self, connection: "Connection", frame: memoryview) -> None:
-        """``expect`` a ticket and ``answer`` it, at once or later. ``frame`` is good until this
-        returns. Raising closes the connection."""
-
-    def closed(self, connection: "Connection") -> None: ...
-
-    def failed(self, connection: "Connection", error: Exception) -> None: ...
 
 
 @dataclass(slots=True)
@@ -106,6 +86,7 @@ class Connection:
         self._burden = Burden(shared.memory)
         self._out: deque[Part] = deque()
         self._pending: deque[Ticket] = deque()
+        self._is_retired = False
         self._is_taking = False
         self._is_holding = False
         self._is_reading = True
@@ -148,9 +129,15 @@ class Connection:
 
     # --- reading ------------------------------------------------------------------------------
 
+    def retire(self) -> None:
+        """Take no more requests; what has been taken is still answered."""
+        self._is_retired = True
+        self._stop_reading()
+
     def _may_take(self, buffer: Buffer, start: int) -> bool:
         """Whether the frame that starts there may be handed on now."""
-        if (self._out and not self._is_holding) or self._muted_until is not None:
+        is_still = self._is_retired or self._muted_until is not None
+        if is_still or (self._out and not self._is_holding):
             return False
         pending = self._pending
         if not pending:
@@ -161,7 +148,7 @@ class Connection:
 
     def _is_blocked(self) -> bool:
         """Whether reading would only fill memory."""
-        if self._out or self._is_stuck or self._is_waiting_for_memory:
+        if self._is_retired or self._out or self._is_stuck or self._is_waiting_for_memory:
             return True
         if self._muted_until is not None:
             return True
@@ -340,8 +327,7 @@ class Connection:
 
     def _got_memory(self) -> None:
         self._is_waiting_for_memory = False
-        if not self.is_closed:
-            self._loop.call_soon(self._resume)
+        self._loop.call_soon(self._resume)
 
     def _stop_reading(self) -> None:
         if self._is_reading:
@@ -511,18 +497,3 @@ class Connection:
         self._socket.close()
         self._shared.handler.closed(self)
         self.on_close()
-
-
-def wanted_bytes(buffer: memoryview | bytearray) -> int:
-    """How long the frame is that starts there."""
-    return SIZE_BYTES + int.from_bytes(buffer[:SIZE_BYTES], "big")
-
-
-def is_whole(buffer: memoryview) -> bool:
-    """Whether a frame starts there that does not lack anything."""
-    return len(buffer) >= SIZE_BYTES and wanted_bytes(buffer) <= len(buffer)
-
-
-def unsent_bytes(parts: Iterable[Part]) -> int:
-    """What an answer takes in memory."""
-    return sum(len(part) for part in parts if not isinstance(part, FileSlice))  # type: ignore[arg-type,misc]

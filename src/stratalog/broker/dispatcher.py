@@ -22,9 +22,15 @@ from stratalog.protocol.codec import (
     frame_response_body,
 )
 
-# What is decoded takes up to fifty times the bytes of a request that was made for it. None but
-# Produce has a reason to be larger than this.
-REQUEST_WITHOUT_RECORDS_MAX_BYTES = 8 << 20
+# What is decoded takes up to fifty times the bytes of a request that was made for it, and time with
+# the loop. None but Produce has a reason to be larger than this, and those that carry what members
+# of a group tell each other.
+REQUEST_WITHOUT_RECORDS_MAX_BYTES = 2 << 20
+GROUP_REQUEST_MAX_BYTES = 8 << 20
+# Nor to name more topics, partitions, groups and so on: each is some microseconds' work.
+ELEMENTS_MAX = 50_000
+_COUNTED_FROM_BYTES = 64 << 10
+_OF_GROUPS = (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP)
 
 
 class Quotas(Protocol):
@@ -100,7 +106,10 @@ class Dispatcher:
     def check(self, api_key: int, size_bytes: int) -> None:
         limit = self._max_frame_bytes
         if api_key > ApiKey.PRODUCE:
-            limit = min(limit, REQUEST_WITHOUT_RECORDS_MAX_BYTES)
+            is_large = api_key in _OF_GROUPS
+            limit = min(
+                limit, GROUP_REQUEST_MAX_BYTES if is_large else REQUEST_WITHOUT_RECORDS_MAX_BYTES
+            )
         if not 0 <= size_bytes <= limit:
             raise ProtocolError(
                 "request", -1, 0, f"it claims {size_bytes} bytes; at most {limit} are read"
@@ -127,6 +136,9 @@ class Dispatcher:
             self._refuse_version(connection, request)
             return
         request.body = decode_request(key, version, frame, position)
+        if len(frame) > _COUNTED_FROM_BYTES and (count := elements_of(request.body)) > ELEMENTS_MAX:
+            reason = f"it names {count} things; at most {ELEMENTS_MAX} are taken"
+            raise ProtocolError(f"{ApiKey(key).name.lower()} request", version, -1, reason)
         result = handler(request)
         if result is None:
             return
@@ -187,3 +199,17 @@ class Dispatcher:
         """Wait for what has been begun and cannot be cut short."""
         if self._tasks:
             await asyncio.wait(self._tasks)
+
+
+def elements_of(body: Any) -> int:
+    """How many elements the arrays of a request have, and the arrays in those."""
+    count = 0
+    for field in body:
+        if isinstance(field, list | tuple):
+            count += len(field)
+            for element in field if count <= ELEMENTS_MAX else ():
+                if isinstance(element, tuple):
+                    count += elements_of(element)
+                    if count > ELEMENTS_MAX:
+                        break
+    return count

@@ -9,12 +9,14 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 
-from stratalog.errors import DiskError
+from stratalog.errors import DiskError, OutOfResourcesError
 from stratalog.storage.directory import LogDirectory
 from stratalog.storage.files import FileSystem
 from stratalog.storage.flushing import SYNC_FILE_SYSTEM_FROM, FlushTask
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
+
+_RETRY_SECONDS = 0.1
 
 Told = Callable[[Sequence[TopicPartition]], None]
 
@@ -60,15 +62,37 @@ class Flusher:
             self._is_running = False
             self._failed(keys)
             return
-        # A roll may have flushed some of them meanwhile.
-        logs = [log for log in dirty.values() if log.needs_flush and not log.is_closed]
-        tasks = [(log, task) for log in logs if (task := log.plan_flush()) is not None]
+        tasks = self._plan(dirty)
+        if not self._directory.is_online:
+            self._is_running = False
+            self._failed(keys)
+            return
         if not tasks:
             self._is_running = False
             self._flushed(keys)
             return
         job = self._loop.run_in_executor(self._executor, self._run, [task for _, task in tasks])
         job.add_done_callback(lambda done: self._end(keys, tasks, done))
+
+    def _plan(self, dirty: dict[TopicPartition, Log]) -> list[tuple[Log, FlushTask]]:
+        """What is to be synced. Planning writes the last index entries, and so may fail itself."""
+        tasks = []
+        for log in dirty.values():
+            # A roll may have flushed it meanwhile.
+            if not log.needs_flush or log.is_closed:
+                continue
+            try:
+                task = log.plan_flush()
+            except OutOfResourcesError:
+                # What the system has run out of comes back.
+                self._loop.call_later(_RETRY_SECONDS, self.ask, log)
+                continue
+            except DiskError as error:
+                self._give_up(log, error)
+                continue
+            if task is not None:
+                tasks.append((log, task))
+        return tasks
 
     def _run(self, tasks: list[FlushTask]) -> list[Exception | None]:
         """On the worker: why each of the tasks failed, if it did."""

@@ -121,6 +121,13 @@ class Acceptor:
                 log_event("client_disconnected", client=peer, reason=reason)
                 connection.close()
 
+    def retire(self) -> None:
+        """Accept nobody, and take no more requests."""
+        with suppress(OSError, ValueError):
+            self._shared.loop.remove_reader(self._socket.fileno())
+        for connection in list(self._dispatcher.connections):
+            connection.retire()
+
     def stop(self) -> None:
         with suppress(OSError, ValueError):
             self._shared.loop.remove_reader(self._socket.fileno())

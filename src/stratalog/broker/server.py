@@ -54,6 +54,8 @@ from stratalog.storage.files import FileSystem
 from stratalog.storage.log import Log
 
 _READERS = 2
+_FINISH_SECONDS = 5.0
+_FINISH_STEP_SECONDS = 0.005
 # Of queued.max.request.bytes, which Kafka leaves unlimited by default.
 REQUEST_MEMORY_BYTES = 256 << 20
 
@@ -275,7 +277,7 @@ class Broker:
         self._is_ready = False
         if hasattr(self, "services"):
             log_event("stopping")
-            self._acceptor_stop()
+            await self._finish_requests()
             await self.services.topics.finish()
         while self._cleanups:
             cleanup = self._cleanups.pop()
@@ -284,11 +286,19 @@ class Broker:
                 if result is not None:
                     await result
 
-    def _acceptor_stop(self) -> None:
-        """No request is taken any more, and none answered: clients find another way or wait."""
+    async def _finish_requests(self) -> None:
+        """Take no request any more, and answer those that wait for a flush: a producer that was
+        not told of what is in the log would send it again."""
         acceptor = getattr(self, "_acceptor", None)
-        if acceptor is not None:
-            acceptor.stop()
+        if acceptor is None:
+            return
+        acceptor.retire()
+        waiting = self.services.replicas.produce_purgatory
+        loop = self.services.loop
+        give_up = loop.time() + _FINISH_SECONDS
+        while len(waiting) and loop.time() < give_up:  # noqa: ASYNC110 - flushes end soon
+            await asyncio.sleep(_FINISH_STEP_SECONDS)
+        acceptor.stop()
 
 
 def handler_table(services: Services) -> dict[ApiKey, Handler]:

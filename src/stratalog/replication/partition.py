@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from typing_extensions import Buffer
 
+from stratalog.clock import Clock
 from stratalog.errors import (
     FencedLeaderEpochError,
     LogClosedError,
@@ -31,6 +32,8 @@ from stratalog.storage.lookup import ListedOffset, SpecialTimestamp, list_offset
 from stratalog.storage.reading import FetchedData, Isolation
 
 ACKS_ALL = -1
+# Before anything by a clock that may begin anywhere.
+NEVER_MS = -(1 << 62)
 
 
 @dataclass(slots=True)
@@ -39,8 +42,8 @@ class FollowerState:
 
     log_end_offset: int = -1
     log_start_offset: int = -1
-    last_caught_up_ms: int = 0
-    last_fetch_ms: int = 0
+    last_caught_up_ms: int = NEVER_MS
+    last_fetch_ms: int = NEVER_MS
     leader_end_at_last_fetch: int = 0
 
     def fetched(
@@ -77,6 +80,8 @@ class Partition:
 
     log: Log
     node_id: int
+    # By which it is told who lags; the log's own is set by people and tells when records were made.
+    clock: Clock
     lag_max_ms: int = 30_000
     leader_id: int = -1
     leader_epoch: int = -1
@@ -125,7 +130,7 @@ class Partition:
         self._commit_isr(isr)
         self.followers = {
             node: known.get(node)
-            or FollowerState(last_caught_up_ms=now_ms if node in self.isr else 0)
+            or FollowerState(last_caught_up_ms=now_ms if node in self.isr else NEVER_MS)
             for node in self.replicas
             if node != self.node_id
         }
@@ -224,7 +229,7 @@ class Partition:
         """Up to where all have the log that are in sync, or about to be: who has nearly caught up
         would never do so if the high watermark did not wait."""
         lowest = log_end_offset
-        now_ms = self.log.context.clock.now_ms()
+        now_ms = self.clock.now_ms()
         for node, follower in self.followers.items():
             if follower.log_end_offset < lowest and (
                 node in self.maximal_isr

@@ -163,7 +163,8 @@ class ReplicaManager:
         partition = self._partitions.get(topic_partition)
         if partition is None:
             lag_max_ms = self._logs.config.replica_lag_time_max_ms
-            partition = Partition(self._logs.get(topic_partition), self.node_id, lag_max_ms)
+            log = self._logs.get(topic_partition)
+            partition = Partition(log, self.node_id, self._clock, lag_max_ms)
             self._partitions[topic_partition] = partition
         return partition
 

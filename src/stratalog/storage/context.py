@@ -27,6 +27,17 @@ class DirectoryState:
 
     state: DiskState = DiskState.ONLINE
     reason: str = ""
+    # Looks at the free space. Beside its regular turn it is asked after so many bytes, and when an
+    # append finds no room: a fast producer would use up the reserve between two turns.
+    check_space: Callable[[], None] = lambda: None
+    check_after_bytes: int = 2**63 - 1
+    unchecked_bytes: int = 0
+
+    def appended(self, size_bytes: int) -> None:
+        self.unchecked_bytes += size_bytes
+        if self.unchecked_bytes >= self.check_after_bytes:
+            self.unchecked_bytes = 0
+            self.check_space()
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ one log on one of them, before anybody else can see it.
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from stratalog.clock import Clock, SystemClock
 from stratalog.config import BrokerConfig, TopicConfig
@@ -142,6 +143,7 @@ class LogManager:
                 self.check_retention,
                 is_threaded=self._is_threaded,
             )
+        self._watch_space()
         schedule_tasks(self)
 
     def _prepare(self, directory: LogDirectory) -> list[ReplicaToOpen]:
@@ -440,8 +442,18 @@ class LogManager:
     def check_space(self, _now_ms: int = 0) -> None:
         """A full disk is a state: appends stop below the reserve and resume by themselves."""
         for directory in self.directories:
-            if directory.is_online:
-                directory.check_space(self.config.log_dir_reserve_bytes)
+            self._check_space(directory)
+
+    def _check_space(self, directory: LogDirectory) -> None:
+        if directory.is_online:
+            directory.check_space(self.config.log_dir_reserve_bytes)
+
+    def _watch_space(self) -> None:
+        """From now on, also between two regular checks."""
+        for directory in self.directories:
+            directory.state.check_space = partial(self._check_space, directory)
+            reserve_bytes = self.config.log_dir_reserve_bytes
+            directory.state.check_after_bytes = max(reserve_bytes // 4, 1 << 20)
 
     # --- stopping -----------------------------------------------------------------------------
 

@@ -39,10 +39,12 @@ def write(log: "Log", append: Append, guard: VerificationGuard | None = None) ->
         _maybe_roll(log, append)
         _write_bytes(log, append, plan)
     except OutOfResourcesError:
+        log.context.directory_state.check_space()
         raise
     except DiskError as error:
         log.fail(error)
         raise
+    log.context.directory_state.appended(append.size_bytes)
     # Of an old compressed message only the last offset is known.
     first_offset = max(append.batches[0].base_offset, log.log_end_offset)
     log.log_end_offset = append.last_offset + 1

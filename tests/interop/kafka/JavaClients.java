@@ -30,6 +30,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32;
 
@@ -42,6 +43,7 @@ import java.util.zip.CRC32;
 final class JavaClients {
     private static final Map<String, Member> MEMBERS = new TreeMap<>();
     private static final long CLOSE_SECONDS = 20;
+    private static Stream stream;
 
     static Object answer(JsonNode question) throws Exception {
         switch (question.get("op").asText()) {
@@ -52,6 +54,9 @@ final class JavaClients {
             case "join": return join(question);
             case "await": return await(question);
             case "leave": return leave(question);
+            case "start": return start(question);
+            case "acknowledged": return acknowledged(question);
+            case "stop": return stop(question);
             default: throw new IllegalArgumentException(question.get("op").asText());
         }
     }
@@ -101,6 +106,78 @@ final class JavaClients {
             }
         }
         return Map.of("ends", ends);
+    }
+
+    private static Object start(JsonNode question) {
+        stream = new Stream(producer(question), question.get("topic").asText());
+        stream.start();
+        return Map.of();
+    }
+
+    /** Until the producer that was started has heard of "count" records: how many it has. */
+    private static Object acknowledged(JsonNode question) throws InterruptedException {
+        long deadline = deadline(question);
+        int count = question.get("count").asInt();
+        while (stream.acknowledgedCount() < count && System.nanoTime() < deadline) {
+            Thread.sleep(5);
+        }
+        return Map.of("count", stream.acknowledgedCount());
+    }
+
+    private static Object stop(JsonNode question) throws InterruptedException {
+        return stream.finished();
+    }
+
+    /** Sends numbers, one after the other, with no more than a few unanswered. */
+    private static final class Stream extends Thread {
+        private static final int UNANSWERED = 200;
+        private final KafkaProducer<byte[], byte[]> producer;
+        private final String topic;
+        private final Semaphore room = new Semaphore(UNANSWERED);
+        private final List<Long> offsets = new ArrayList<>();
+        private final List<Object> failures = new ArrayList<>();
+        private volatile boolean isStopping;
+
+        Stream(KafkaProducer<byte[], byte[]> producer, String topic) {
+            this.producer = producer;
+            this.topic = topic;
+            setDaemon(true);
+        }
+
+        @Override
+        public void run() {
+            try (producer) {
+                for (int number = 0; !isStopping; number++) {
+                    room.acquire();
+                    byte[] value = Integer.toString(number).getBytes(StandardCharsets.UTF_8);
+                    producer.send(new ProducerRecord<>(topic, 0, null, value), this::answered);
+                }
+                producer.flush();
+            } catch (InterruptedException error) {
+                throw new IllegalStateException(error);
+            }
+        }
+
+        private synchronized void answered(RecordMetadata at, Exception error) {
+            room.release();
+            if (error == null) {
+                offsets.add(at.offset());
+            } else {
+                failures.add(Driver.failure(error));
+            }
+        }
+
+        synchronized int acknowledgedCount() {
+            return offsets.size();
+        }
+
+        Object finished() throws InterruptedException {
+            isStopping = true;
+            join(TimeUnit.SECONDS.toMillis(CLOSE_SECONDS));
+            synchronized (this) {
+                return Map.of("offsets", offsets, "failures", failures);
+            }
+        }
     }
 
     private static ProducerRecord<byte[], byte[]> toSend(String topic, JsonNode record) {
@@ -235,12 +312,17 @@ final class JavaClients {
         return Map.of();
     }
 
-    /** Until the members hold "partitions" together, each at least one, and have read "records". */
+    /**
+     * Until the members hold "partitions" together, each at least one, and have read "records"; or,
+     * if "failed" names one, until that one has failed.
+     */
     private static Object await(JsonNode question) throws InterruptedException {
         long deadline = deadline(question);
         int partitions = question.get("partitions").asInt();
         int records = question.path("records").asInt();
-        while (System.nanoTime() < deadline && !isSettled(partitions, records)) {
+        Member failing = MEMBERS.get(question.path("failed").asText());
+        while (System.nanoTime() < deadline
+            && !(failing == null ? isSettled(partitions, records) : failing.hasFailed())) {
             Thread.sleep(20);
         }
         Map<String, Object> members = new TreeMap<>();
@@ -316,6 +398,10 @@ final class JavaClients {
 
         synchronized int recordCount() {
             return records.size();
+        }
+
+        synchronized boolean hasFailed() {
+            return failed != null;
         }
 
         synchronized Object shown() {

@@ -8,6 +8,7 @@ A partition that cannot be cleaned is set aside with the reason and tried again 
 after a longer wait; the others go on. A disk that fails takes its directory offline.
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -52,6 +53,7 @@ from stratalog.storage.log import Log
 T = TypeVar("T")
 
 _MAP_BYTES_MAX = 2**31 - 1
+_NICENESS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +234,7 @@ class LogCleaner:
         has left without a word must not keep the process from ending."""
 
         def work() -> None:
+            _yield_to_others()
             error = self._attempt(directory, log, round_, self.inbox.call)
             # Whoever closes the inbox does not want to hear of it any more.
             with suppress(CleaningAbortedError):
@@ -455,3 +458,9 @@ def _cleanable_bytes(directory: LogDirectory, log: Log, now_ms: int) -> int:
         return plan_log(log, directory.cleaner_offset(log.topic_partition), now_ms).cleanable_bytes
     except StratalogError:
         return log.size_bytes
+
+
+def _yield_to_others() -> None:
+    """Cleaning can wait: where cores are few, this thread leaves them to whoever serves clients."""
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)

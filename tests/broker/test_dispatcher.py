@@ -1,0 +1,122 @@
+"""What the dispatcher refuses before a handler sees it."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from stratalog.broker.dispatcher import (
+    ELEMENTS_MAX,
+    GROUP_REQUEST_MAX_BYTES,
+    REQUEST_WITHOUT_RECORDS_MAX_BYTES,
+    Dispatcher,
+    elements_of,
+)
+from stratalog.broker.metrics import Metrics
+from stratalog.broker.requests import Request
+from stratalog.errors import ProtocolError, UnsupportedVersionError
+from stratalog.protocol.api import ApiKey
+from stratalog.protocol.codec import encode_request
+from stratalog.protocol.messages.describe_groups import DescribeGroupsRequest
+from stratalog.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+
+MAX_FRAME_BYTES = 50 << 20
+
+
+class Endless:
+    """A connection that only remembers."""
+
+    def __init__(self) -> None:
+        self.session = None
+        self.is_closed = False
+        self.peer = ("127.0.0.1", 1)
+        self.expected: list[Any] = []
+        self.answers: list[Any] = []
+
+    def expect(self, ticket: Any) -> None:
+        self.expected.append(ticket)
+
+    def answer(self, ticket: Any, parts: Any) -> None:
+        self.answers.append(parts)
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def dispatcher(*handled: Request) -> Dispatcher:
+    seen = list(handled)
+    return Dispatcher(
+        asyncio.new_event_loop(),
+        {ApiKey.DESCRIBE_GROUPS: seen.append, ApiKey.LIST_OFFSETS: seen.append},
+        Metrics(),
+        max_frame_bytes=MAX_FRAME_BYTES,
+        report=lambda _client, _error: None,
+    )
+
+
+@pytest.fixture
+def refusing() -> Any:
+    made = dispatcher()
+    yield made
+    made._loop.close()
+
+
+@pytest.mark.parametrize(
+    ("api_key", "most_bytes"),
+    [
+        (ApiKey.PRODUCE, MAX_FRAME_BYTES),
+        (-1, MAX_FRAME_BYTES),
+        (ApiKey.FETCH, REQUEST_WITHOUT_RECORDS_MAX_BYTES),
+        (ApiKey.METADATA, REQUEST_WITHOUT_RECORDS_MAX_BYTES),
+        (ApiKey.JOIN_GROUP, GROUP_REQUEST_MAX_BYTES),
+        (ApiKey.SYNC_GROUP, GROUP_REQUEST_MAX_BYTES),
+        (999, REQUEST_WITHOUT_RECORDS_MAX_BYTES),
+    ],
+)
+def test_each_api_has_a_largest_request(refusing: Any, api_key: int, most_bytes: int) -> None:
+    refusing.check(api_key, 0)
+    refusing.check(api_key, most_bytes)
+    for size_bytes in (most_bytes + 1, -1, -(2**31), 2**31 - 1):
+        with pytest.raises(ProtocolError):
+            refusing.check(api_key, size_bytes)
+
+
+def test_elements_are_counted_in_arrays_and_in_their_elements() -> None:
+    assert elements_of(DescribeGroupsRequest(["a", "b"])) == 2
+    topics = [
+        ListOffsetsTopic(name, [ListOffsetsPartition(0), ListOffsetsPartition(1)])
+        for name in ("a", "b", "c")
+    ]
+    assert elements_of(ListOffsetsRequest(topics=topics)) == 3 + 6
+
+
+def test_counting_stops_where_it_is_too_much_already() -> None:
+    class Untouchable(tuple):  # type: ignore[type-arg]
+        def __iter__(self) -> Any:
+            raise AssertionError("nobody needs to look at this one")
+
+    many = [Untouchable()] * (ELEMENTS_MAX + 1)
+    assert elements_of((many,)) > ELEMENTS_MAX
+
+
+def test_a_request_with_too_many_elements_is_refused_by_name(refusing: Any) -> None:
+    body = DescribeGroupsRequest([f"{number:06d}" for number in range(ELEMENTS_MAX + 1)])
+    frame = b"".join(encode_request(ApiKey.DESCRIBE_GROUPS, 5, 1, None, body))[4:]  # type: ignore[arg-type]
+    with pytest.raises(ProtocolError, match=r"describe_groups request.*50001 things"):
+        refusing.handle(Endless(), memoryview(frame))
+
+
+def test_what_is_not_served_is_refused_and_api_versions_of_any_version_is_answered(
+    refusing: Any,
+) -> None:
+    connection = Endless()
+    for key, version in ((ApiKey.METADATA, 9), (71, 0), (-5, 0), (ApiKey.LIST_OFFSETS, 99)):
+        head = key.to_bytes(2, "big", signed=True) + version.to_bytes(2, "big") + bytes(7)
+        with pytest.raises(UnsupportedVersionError):
+            refusing.handle(connection, memoryview(head))
+    refusing.handle(connection, memoryview(b"\x00\x12\x7f\xff" + bytes(4) + b"\xff\xff"))
+    assert len(connection.answers) == 1

@@ -1,0 +1,261 @@
+"""One flush after the other, each for all that was appended meanwhile: on a worker whose work the
+test does when it likes."""
+
+import asyncio
+import errno
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor, Future
+from typing import Any
+
+import pytest
+
+from stratalog.broker.flusher import Flusher
+from stratalog.config import BrokerConfig, TopicConfig
+from stratalog.records import Record, build_batch
+from stratalog.storage.flushing import SYNC_FILE_SYSTEM_FROM
+from stratalog.storage.layout import TopicPartition
+from stratalog.storage.log import Log
+from stratalog.storage.manager import LogManager
+from stratalog.testing import ManualClock, SimulatedFileSystem
+
+START_MS = 1_700_000_000_000
+
+
+class WorkLater(Executor):
+    """Runs what it is given when ``work`` is called, on the caller's thread."""
+
+    def __init__(self) -> None:
+        self.jobs: list[tuple[Future[Any], Callable[[], Any]]] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.jobs.append((future, lambda: fn(*args, **kwargs)))
+        return future
+
+    async def work(self) -> None:
+        future, job = self.jobs.pop(0)
+        future.set_result(job())
+        await turn()
+
+
+async def turn() -> None:
+    """What the loop has to do now, it has done."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+class World:
+    def __init__(self) -> None:
+        self.files = SimulatedFileSystem()
+        self.logs = LogManager(
+            BrokerConfig(
+                log_dirs=("/data",), num_recovery_threads_per_data_dir=1, log_dir_reserve_bytes=0
+            ),
+            files=self.files,
+            clock=ManualClock(START_MS),
+            topic_config=lambda _topic: TopicConfig(segment_index_bytes=1200),
+            is_threaded=False,
+        )
+        self.logs.start()
+        self.directory = self.logs.directories[0]
+        self.worker = WorkLater()
+        self.flushed: list[list[TopicPartition]] = []
+        self.failed: list[list[TopicPartition]] = []
+        self.flusher = Flusher(
+            asyncio.get_running_loop(),
+            self.worker,
+            self.files,
+            self.directory,
+            flushed=lambda keys: self.flushed.append(list(keys)),
+            failed=lambda keys: self.failed.append(list(keys)),
+        )
+
+    def log(self, number: int = 0) -> Log:
+        key = TopicPartition("orders", number)
+        return self.logs.get(key) if key in self.logs else self.logs.create(key)
+
+    def append(self, number: int = 0) -> Log:
+        log = self.log(number)
+        log.append_as_leader(build_batch([Record(b"k", b"v", (), START_MS)]))
+        self.flusher.ask(log)
+        return log
+
+    def syncs(self) -> list[str]:
+        return [each.kind for each in self.files.trace if each.kind.startswith("sync")]
+
+
+def run(scenario: Callable[[World], Awaitable[None]]) -> None:
+    async def begin() -> None:
+        await scenario(World())
+
+    asyncio.run(begin())
+
+
+def keys(*numbers: int) -> list[TopicPartition]:
+    return [TopicPartition("orders", number) for number in numbers]
+
+
+def test_what_is_appended_in_one_turn_of_the_loop_is_flushed_together() -> None:
+    async def scenario(world: World) -> None:
+        for number in (0, 1, 0):
+            world.append(number)
+        await turn()
+        assert len(world.worker.jobs) == 1
+        assert world.flushed == []
+
+        await world.worker.work()
+
+        assert world.flushed == [keys(0, 1)]
+        assert [world.log(number).recovery_point for number in (0, 1)] == [2, 1]
+        assert world.flusher.is_idle
+
+    run(scenario)
+
+
+def test_what_is_appended_during_a_flush_waits_for_the_next() -> None:
+    async def scenario(world: World) -> None:
+        log = world.append()
+        await turn()
+        world.append()
+        world.append(1)
+        await turn()
+        assert len(world.worker.jobs) == 1, "one at a time"
+
+        await world.worker.work()
+        assert log.recovery_point == 1
+        assert world.flushed == [keys(0)]
+        await world.worker.work()
+
+        assert log.recovery_point == 2
+        assert world.flushed == [keys(0), keys(0, 1)]
+        assert world.flusher.is_idle
+
+    run(scenario)
+
+
+def test_what_a_roll_has_flushed_meanwhile_is_told_without_another_flush() -> None:
+    async def scenario(world: World) -> None:
+        log = world.append()
+        log.flush()
+        await turn()
+
+        assert world.worker.jobs == []
+        assert world.flushed == [keys(0)]
+
+    run(scenario)
+
+
+def test_few_logs_are_synced_one_by_one_and_many_all_at_once() -> None:
+    async def scenario(world: World) -> None:
+        for number in range(SYNC_FILE_SYSTEM_FROM):
+            world.log(number)
+        for count in (SYNC_FILE_SYSTEM_FROM - 1, SYNC_FILE_SYSTEM_FROM):
+            for number in range(count):
+                world.append(number)
+            before = len(world.syncs())
+            await turn()
+            await world.worker.work()
+            kinds = world.syncs()[before:]
+            assert ("sync_file_system" in kinds) is (count == SYNC_FILE_SYSTEM_FROM)
+            assert ("sync" in kinds) is (count < SYNC_FILE_SYSTEM_FROM)
+            assert all(world.log(number).unflushed_messages == 0 for number in range(count))
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("count", [3, SYNC_FILE_SYSTEM_FROM])
+def test_a_flush_that_fails_takes_the_directory_offline_and_fails_all_waiters(count: int) -> None:
+    async def scenario(world: World) -> None:
+        for number in range(count):
+            world.append(number)
+        await turn()
+        world.append(1)
+        world.files.fail(lambda operation: operation.kind in ("sync", "sync_file_system"))
+
+        await world.worker.work()
+
+        assert not world.directory.is_online
+        assert world.flushed == []
+        assert world.failed == [keys(*range(count)), keys(1)], "those that waited for the next too"
+        assert world.log(0).failure is not None
+        assert world.log(0).recovery_point == 0
+        assert world.flusher.is_idle
+
+    run(scenario)
+
+
+def test_a_directory_that_is_offline_already_is_not_flushed() -> None:
+    async def scenario(world: World) -> None:
+        world.append()
+        world.directory.fail("the disk is gone")
+        await turn()
+
+        assert world.worker.jobs == []
+        assert world.failed == [keys(0)]
+        assert world.flusher.is_idle
+
+    run(scenario)
+
+
+def test_a_log_that_is_deleted_during_its_flush_fails_nobody() -> None:
+    async def scenario(world: World) -> None:
+        world.append(0)
+        world.append(1)
+        await turn()
+        world.logs.delete(TopicPartition("orders", 0))
+
+        await world.worker.work()
+
+        assert world.directory.is_online
+        assert world.flushed == [keys(0, 1)]
+        assert world.log(1).recovery_point == 1
+
+    run(scenario)
+
+
+def test_a_log_that_is_deleted_before_its_flush_is_not_flushed() -> None:
+    async def scenario(world: World) -> None:
+        world.append(0)
+        world.logs.delete(TopicPartition("orders", 0))
+        await turn()
+
+        assert world.worker.jobs == []
+        assert world.directory.is_online
+        assert world.flusher.is_idle
+
+    run(scenario)
+
+
+def test_a_log_that_is_cut_during_its_flush_is_not_taken_for_flushed() -> None:
+    async def scenario(world: World) -> None:
+        log = world.append()
+        world.append()
+        await turn()
+        log.truncate_to(1)
+        log.append_as_leader(build_batch([Record(b"k", b"other", (), START_MS)]))
+
+        await world.worker.work()
+
+        assert log.recovery_point == 0
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
+def test_a_flush_that_cannot_even_be_planned_does_not_end_all_flushing(error: int) -> None:
+    async def scenario(world: World) -> None:
+        for number in (0, 1):
+            world.append(number).segments.active.offset_index.append(1, 74)
+        world.files.fail(lambda each: each.kind == "write" and each.path.endswith("index"), error)
+        await turn()
+        while world.worker.jobs:
+            await world.worker.work()
+
+        assert world.flusher.is_idle
+        if error == errno.ENOSPC:  # indexes are only hints
+            assert world.flushed == [keys(0, 1)]
+        else:
+            assert not world.directory.is_online
+            assert world.failed == [keys(0, 1)]
+
+    run(scenario)

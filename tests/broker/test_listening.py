@@ -1,0 +1,118 @@
+"""How many connections there may be, and which of them are let go of."""
+
+import struct
+from pathlib import Path
+
+import pytest
+from hostile import Client, answers_api_versions, encoded
+
+from broker_fixture import RunningBroker, running_broker
+from stratalog.broker.burden import WINDOW_MS
+from stratalog.broker.listening import bind
+from stratalog.config.listeners import Listener
+from stratalog.errors import ConfigError
+from stratalog.protocol.api import ApiKey
+from stratalog.protocol.messages.api_versions import ApiVersionsRequest
+from stratalog.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from stratalog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+
+LONG_MS = 2**31 - 1
+
+
+def address(broker: RunningBroker) -> tuple[str, int]:
+    host, _, port = broker.bootstrap_server.rpartition(":")
+    return host, int(port)
+
+
+def is_answered(client: Client) -> bool:
+    try:
+        return client.ask(ApiKey.API_VERSIONS, ApiVersionsRequest(), 0).error_code == 0
+    except (ConnectionError, OSError):
+        return False
+
+
+def sweep(broker: RunningBroker, after_ms: int) -> None:
+    inner = broker.broker
+    now_ms = inner._acceptor._now_ms()
+    broker.call(inner._acceptor.sweep, now_ms + after_ms)
+
+
+@pytest.mark.parametrize("setting", ["max_connections", "max_connections_per_ip"])
+def test_no_more_connections_than_allowed_and_again_when_some_have_gone(
+    tmp_path: Path, setting: str
+) -> None:
+    with running_broker(tmp_path, **{setting: "3"}) as broker:
+        clients = [Client(address(broker)) for _ in range(3)]
+        assert all(is_answered(client) for client in clients)
+        with Client(address(broker)) as refused:
+            assert not is_answered(refused)
+        metrics = broker.broker.services.metrics
+        assert broker.call(lambda: metrics.connections_refused) == 1
+        clients.pop().close()
+        while broker.call(lambda: metrics.connections) == 3:
+            pass
+        with Client(address(broker)) as late:
+            assert is_answered(late)
+        for client in clients:
+            client.close()
+
+
+def test_who_is_idle_for_too_long_is_let_go_and_who_is_not_stays(tmp_path: Path) -> None:
+    with running_broker(tmp_path, connections_max_idle_ms="600000") as broker:
+        client = Client(address(broker))
+        assert is_answered(client)
+        sweep(broker, 599_000)
+        assert is_answered(client)
+        sweep(broker, 601_000)
+        assert client.is_closed_by_broker()
+        assert broker.broker.services.metrics.connections == 0
+        client.close()
+
+
+def test_who_waits_for_an_answer_is_not_idle_and_who_has_gone_is_not_waited_for(
+    tmp_path: Path,
+) -> None:
+    with running_broker(tmp_path) as broker:
+        client = Client(address(broker))
+        request = CreateTopicsRequest(topics=[CreatableTopic("orders", 1, 1)])
+        topic_id = client.ask(ApiKey.CREATE_TOPICS, request).topics[0].topic_id
+        wanted = [FetchTopic("orders", topic_id, [FetchPartition(0)])]
+        fetch = FetchRequest(max_wait_ms=LONG_MS, min_bytes=1, session_epoch=-1, topics=wanted)
+        client.send(encoded(ApiKey.FETCH, fetch))
+        purgatory = broker.broker.services.replicas.fetch_purgatory
+        while not broker.call(lambda: len(purgatory)):
+            pass
+        sweep(broker, 3_600_000)
+        assert broker.broker.services.metrics.connections == 1
+        client.close()
+        while broker.broker.services.metrics.connections:
+            sweep(broker, 0)
+        assert broker.call(lambda: len(purgatory)) == 0
+
+
+def test_only_where_memory_is_short_a_slow_sender_is_let_go(tmp_path: Path) -> None:
+    with running_broker(tmp_path) as broker:
+        memory = broker.broker.services.memory
+        slow = Client(address(broker))
+        assert is_answered(slow)
+        slow.send(struct.pack(">ih", 1 << 20, 0))
+        while not broker.call(lambda: memory.used_bytes):
+            pass
+        for after_ms in (0, WINDOW_MS, 2 * WINDOW_MS):
+            sweep(broker, after_ms)
+        assert broker.broker.services.metrics.connections == 1
+        broker.call(memory.hold, memory.limit_bytes)
+        for after_ms in (0, WINDOW_MS):
+            sweep(broker, after_ms)
+        assert slow.is_closed_by_broker()
+        slow.close()
+        broker.call(memory.release, memory.limit_bytes)
+        assert broker.call(lambda: memory.used_bytes) == 0
+        assert answers_api_versions(address(broker))
+
+
+def test_an_address_that_is_taken_is_a_sentence(tmp_path: Path) -> None:
+    with running_broker(tmp_path) as broker:
+        host, port = address(broker)
+        with pytest.raises(ConfigError, match="cannot be listened on"):
+            bind(Listener("PLAINTEXT", host, port), 5)

@@ -1,0 +1,126 @@
+"""Clients that other people wrote, fetched from where they are published into ``.interop/``.
+
+Nothing is installed on the machine: a Debian package is unpacked, a Node package lies under its own
+directory, jars are copied. What cannot be had here raises ToolUnavailableError, whose sentence is
+the reason that a skipped test gives.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from apache_kafka import CACHE, HERE
+
+FETCH_SECONDS = 300
+KCAT_PACKAGES = ["kcat", "librdkafka1", "libyajl2"]
+KAFKAJS = HERE / "kafkajs"
+SPARK_POM = HERE / "spark" / "pom.xml"
+
+
+class ToolUnavailableError(Exception):
+    """This machine neither has the tool nor can fetch it; the message says why."""
+
+
+class Command(NamedTuple):
+    """How a fetched program is run."""
+
+    words: list[str]
+    environment: Mapping[str, str]
+
+
+def kcat() -> Command:
+    """The kcat of the machine, or Debian's, unpacked."""
+    if found := shutil.which("kcat") or shutil.which("kafkacat"):
+        return Command([found], os.environ)
+    home = _fetched("kcat", " ".join(KCAT_PACKAGES).encode(), _unpack_kcat)
+    libraries = {str(path.parent) for path in home.glob("usr/lib/**/*.so*")}
+    environment = {**os.environ, "LD_LIBRARY_PATH": os.pathsep.join(sorted(libraries))}
+    return Command([str(home / "usr" / "bin" / "kcat")], environment)
+
+
+def kafkajs(script: Path) -> Command:
+    """Node running ``script`` where it finds the KafkaJS that package.json pins."""
+    node = shutil.which("node")
+    if node is None:
+        raise ToolUnavailableError("no node on the PATH")
+    home = _fetched("kafkajs", (KAFKAJS / "package.json").read_bytes(), _install_kafkajs)
+    environment = {**os.environ, "NODE_PATH": str(home / "node_modules")}
+    return Command([node, str(script)], environment | {"KAFKAJS_NO_PARTITIONER_WARNING": "1"})
+
+
+def spark_connector() -> list[Path]:
+    """The jars of Spark's Kafka connector, which pyspark does not bring."""
+    home = _fetched("spark", SPARK_POM.read_bytes(), _copy_spark_jars)
+    return sorted(home.glob("*.jar"))
+
+
+def _fetched(name: str, identity: bytes, fetch: Callable[[Path], None]) -> Path:
+    home = CACHE / f"{name}-{hashlib.sha256(identity).hexdigest()[:12]}"
+    if home.is_dir():
+        return home
+    partial = home.with_name(f"{home.name}.{os.getpid()}.partial")
+    partial.mkdir(parents=True)
+    try:
+        fetch(partial)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    if home.is_dir():  # another process was faster; its copy is as good
+        shutil.rmtree(partial)
+    else:
+        partial.rename(home)
+    return home
+
+
+def _unpack_kcat(home: Path) -> None:
+    apt, dpkg = _found("apt-get"), _found("dpkg-deb")
+    try:
+        _run([apt, "download", *KCAT_PACKAGES], home)
+    except ToolUnavailableError:
+        # A machine that never asked has no list of packages yet; only root may fetch it.
+        _run([apt, "update"], home)
+        _run([apt, "download", *KCAT_PACKAGES], home)
+    for package in home.glob("*.deb"):
+        _run([dpkg, "-x", package.name, "."], home)
+        package.unlink()
+
+
+def _install_kafkajs(home: Path) -> None:
+    npm = _found("npm")
+    shutil.copy(KAFKAJS / "package.json", home)
+    _run([npm, "install", "--no-package-lock", "--ignore-scripts", "--silent"], home)
+
+
+def _copy_spark_jars(home: Path) -> None:
+    goal = ["dependency:copy-dependencies", f"-DoutputDirectory={home}", "-DincludeScope=runtime"]
+    _run([_found("mvn"), "-q", "-B", "-f", str(SPARK_POM), *goal], home)
+
+
+def _found(program: str) -> str:
+    found = shutil.which(program)
+    if found is None:
+        raise ToolUnavailableError(f"no {program} on the PATH")
+    return found
+
+
+def _run(command: Sequence[str], home: Path) -> None:
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            cwd=home,
+            timeout=FETCH_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        waited = f"no answer in {FETCH_SECONDS} s: {' '.join(command)}"
+        raise ToolUnavailableError(waited) from error
+    if done.returncode != 0:
+        said = (done.stderr + done.stdout).strip()[-500:]
+        raise ToolUnavailableError(f"{' '.join(command)} failed: {said}")
