@@ -332,7 +332,8 @@ class ReplicaManager:
                 last_fetched_epoch=asked.last_fetched_epoch,
             )
         except StratalogError as error:
-            return FetchResult(error=error)
+            # Without what it was raised through: a request may name very many partitions.
+            return FetchResult(error=error.with_traceback(None))
         return FetchResult(read=read)
 
     def _follower_fetched(
@@ -390,7 +391,7 @@ class ReplicaManager:
                     raise OffsetOutOfRangeError(offset, 0, 0)
                 wanted[key] = self.get(key).delete_records(offset)
             except StratalogError as error:
-                results[key] = error
+                results[key] = error.with_traceback(None)
         operation = DelayedDeleteRecords(
             self, wanted, results, respond, self._clock.now_ms() + max(timeout_ms, 0)
         )

@@ -86,7 +86,7 @@ class ProduceHandlers:
                         raise UnknownTopicError(name, index)
                     entries[key] = checked(records, request.api_version)
                 except StratalogError as error:
-                    refused[key] = AppendResult(error=error)
+                    refused[key] = AppendResult(error=error.with_traceback(None))
 
         asked = [
             # A partition that is named twice is answered once.
