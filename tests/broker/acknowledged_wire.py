@@ -39,12 +39,12 @@ _NOW_MS = time.time_ns() // 1_000_000
 
 
 class Produced(NamedTuple):
-    """acks=all: ``count`` records from ``sequence`` on have their place in the log."""
+    """acks=all: the records from ``sequence`` on have their place in the log."""
 
     place: tuple[str, int]
     base_offset: int
     sequence: int
-    count: int
+    record_count: int
 
 
 class Seen(NamedTuple):
@@ -103,7 +103,7 @@ class WireClient:
     def send(self, key: ApiKey, version: int, body: Any) -> None:
         self._correlation_id += 1
         for part in encode_request(key, version, self._correlation_id, "wire", body):
-            self._writer.write(bytes(part))  # type: ignore[arg-type]
+            self._writer.write(bytes(part))  # type: ignore[call-overload]
 
     async def receive(self, key: ApiKey, version: int) -> Any:
         async with asyncio.timeout(WAIT_SECONDS):

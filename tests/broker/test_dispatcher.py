@@ -7,8 +7,8 @@ import pytest
 
 from stratalog.broker.dispatcher import (
     ELEMENTS_MAX,
-    GROUP_REQUEST_MAX_BYTES,
     REQUEST_WITHOUT_RECORDS_MAX_BYTES,
+    SYNC_GROUP_MAX_BYTES,
     Dispatcher,
     elements_of,
 )
@@ -72,8 +72,8 @@ def refusing() -> Any:
         (-1, MAX_FRAME_BYTES),
         (ApiKey.FETCH, REQUEST_WITHOUT_RECORDS_MAX_BYTES),
         (ApiKey.METADATA, REQUEST_WITHOUT_RECORDS_MAX_BYTES),
-        (ApiKey.JOIN_GROUP, GROUP_REQUEST_MAX_BYTES),
-        (ApiKey.SYNC_GROUP, GROUP_REQUEST_MAX_BYTES),
+        (ApiKey.JOIN_GROUP, REQUEST_WITHOUT_RECORDS_MAX_BYTES),
+        (ApiKey.SYNC_GROUP, SYNC_GROUP_MAX_BYTES),
         (999, REQUEST_WITHOUT_RECORDS_MAX_BYTES),
     ],
 )

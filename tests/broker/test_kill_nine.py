@@ -53,6 +53,10 @@ TOPICS = {
 }
 
 
+Place = tuple[str, int]
+Found = tuple[int, bytes, bytes]  # offset, key, value
+
+
 def make_topics(bootstrap_server: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap_server})
     new = [NewTopic(name, PARTITIONS, 1, config=configs) for name, configs in TOPICS.items()]
@@ -128,16 +132,15 @@ def check_promises(
     orders: IdempotentProducing,
     table: IdempotentProducing,
 ) -> None:
+    found = read(bootstrap_server, *TOPICS)
     for partition in range(PARTITIONS):
-        check_orders(bootstrap_server, model, partition, orders.produced[partition])
-        check_table(bootstrap_server, model, partition, table.produced[partition])
-        read(bootstrap_server, NOISE, partition)
+        check_orders(found[ORDERS, partition], model, partition, orders.produced[partition])
+        check_table(found[TABLE, partition], model, partition, table.produced[partition])
     check_group(bootstrap_server, model)
     check_topics(bootstrap_server, model)
 
 
-def check_orders(bootstrap_server: str, model: Acknowledged, partition: int, produced: int) -> None:
-    found = read(bootstrap_server, ORDERS, partition)
+def check_orders(found: list[Found], model: Acknowledged, partition: int, produced: int) -> None:
     by_offset = {offset: value for offset, _, value in found}
     for told in (model.records[ORDERS, partition], model.seen[ORDERS, partition]):
         lost = {offset: value for offset, value in told.items() if by_offset.get(offset) != value}
@@ -146,8 +149,7 @@ def check_orders(bootstrap_server: str, model: Acknowledged, partition: int, pro
     assert sequences == list(range(produced)), "each record once, and in order"
 
 
-def check_table(bootstrap_server: str, model: Acknowledged, partition: int, produced: int) -> None:
-    found = read(bootstrap_server, TABLE, partition)
+def check_table(found: list[Found], model: Acknowledged, partition: int, produced: int) -> None:
     numbers = [number_of(value) for _, _, value in found]
     assert numbers == sorted(set(numbers)), "each record once at most, and in order"
     last = {key: number_of(value) for _, key, value in found}
@@ -179,8 +181,8 @@ def check_topics(bootstrap_server: str, model: Acknowledged) -> None:
         assert future.result(SECONDS)["retention.ms"].value == certain[resource.name]
 
 
-def read(bootstrap_server: str, topic: str, partition: int) -> list[tuple[int, bytes, bytes]]:
-    """All of a partition: offsets, keys and values."""
+def read(bootstrap_server: str, *topics: str) -> dict[Place, list[Found]]:
+    """All that is in the partitions of topics."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap_server,
@@ -190,17 +192,22 @@ def read(bootstrap_server: str, topic: str, partition: int) -> list[tuple[int, b
             "check.crcs": True,
         }
     )
-    consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])
-    found: list[tuple[int, bytes, bytes]] = []
-    is_at_end = False
-    while not is_at_end:
+    found: dict[Place, list[Found]] = {
+        (topic, partition): []
+        for topic in topics
+        for partition in consumer.list_topics(topic, SECONDS).topics[topic].partitions
+    }
+    consumer.assign([TopicPartition(*place, OFFSET_BEGINNING) for place in found])
+    reading = set(found)
+    while reading:
         message = consumer.poll(SECONDS)
-        assert message is not None, f"{topic}-{partition} does not end"
+        assert message is not None, f"{reading} do not end"
+        place = (message.topic(), message.partition())
         if message.error() is not None:
             assert message.error().name() == "_PARTITION_EOF", message.error()
-            is_at_end = True
+            reading.discard(place)
         else:
-            found.append((message.offset(), message.key(), message.value()))
+            found[place].append((message.offset(), message.key(), message.value()))
     consumer.close()
     return found
 
@@ -221,7 +228,8 @@ def test_what_was_acknowledged_before_a_kill_is_there_though_nothing_is_written_
             broker.kill()
             broker.start()
             broker.wait_until_ready()
-            assert [value for _, _, value in read(broker.bootstrap_server, ORDERS, 0)] == [b"v"] * 5
+            (found,) = read(broker.bootstrap_server, ORDERS).values()
+            assert [value for _, _, value in found] == [b"v"] * 5
             reader = Consumer({"bootstrap.servers": broker.bootstrap_server, "group.id": GROUP})
             (committed,) = reader.committed([TopicPartition(ORDERS, 0)], SECONDS)
             assert committed.offset == 3

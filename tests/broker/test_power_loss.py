@@ -202,7 +202,7 @@ class World:
         again_until = broker.services.replicas.get(TopicPartition(*place)).log.log_end_offset
         async with WireClient.connect(port) as client:
             last = latest(self.promises, Produced, place)
-            sequence = last.sequence + last.count if last else 0
+            sequence = last.sequence + last.record_count if last else 0
             producer_id = self.producer_ids[place]
             for _ in range(rounds):
                 sent = []
@@ -321,8 +321,10 @@ class World:
             elif isinstance(promise, Seen):
                 assert batches.get(promise.base_offset) == promise.batch, promise
             elif isinstance(promise, Produced) and place != TABLE:
-                expected = range(promise.sequence, promise.sequence + promise.count)
-                found = [numbers[promise.base_offset + each] for each in range(promise.count)]
+                expected = range(promise.sequence, promise.sequence + promise.record_count)
+                found = [
+                    numbers[promise.base_offset + each] for each in range(promise.record_count)
+                ]
                 assert found == list(expected), promise
 
     def check_table(self, batches: dict[int, bytes]) -> None:
@@ -332,7 +334,7 @@ class World:
         held = {number % KEYS: number for number in found}
         for promise in self.promises:
             if isinstance(promise, Produced) and promise.place == TABLE:
-                for number in range(promise.sequence, promise.sequence + promise.count):
+                for number in range(promise.sequence, promise.sequence + promise.record_count):
                     assert held.get(number % KEYS, -1) >= number, promise
 
 

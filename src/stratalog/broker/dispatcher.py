@@ -23,14 +23,13 @@ from stratalog.protocol.codec import (
 )
 
 # What is decoded takes up to fifty times the bytes of a request that was made for it, and time with
-# the loop. None but Produce has a reason to be larger than this, and those that carry what members
-# of a group tell each other.
+# the loop. None but Produce has a reason to be larger than this, and SyncGroup, in which a leader
+# says everything to all members at once.
 REQUEST_WITHOUT_RECORDS_MAX_BYTES = 2 << 20
-GROUP_REQUEST_MAX_BYTES = 8 << 20
+SYNC_GROUP_MAX_BYTES = 8 << 20
 # Nor to name more topics, partitions, groups and so on: each is some microseconds' work.
 ELEMENTS_MAX = 50_000
 _COUNTED_FROM_BYTES = 64 << 10
-_OF_GROUPS = (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP)
 
 
 class Quotas(Protocol):
@@ -106,10 +105,9 @@ class Dispatcher:
     def check(self, api_key: int, size_bytes: int) -> None:
         limit = self._max_frame_bytes
         if api_key > ApiKey.PRODUCE:
-            is_large = api_key in _OF_GROUPS
-            limit = min(
-                limit, GROUP_REQUEST_MAX_BYTES if is_large else REQUEST_WITHOUT_RECORDS_MAX_BYTES
-            )
+            is_sync = api_key == ApiKey.SYNC_GROUP
+            without = SYNC_GROUP_MAX_BYTES if is_sync else REQUEST_WITHOUT_RECORDS_MAX_BYTES
+            limit = min(limit, without)
         if not 0 <= size_bytes <= limit:
             raise ProtocolError(
                 "request", -1, 0, f"it claims {size_bytes} bytes; at most {limit} are read"
