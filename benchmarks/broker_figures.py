@@ -42,8 +42,12 @@ Figures = Mapping[str, Sequence[float]]  # of each side, by its name
 def spread(figures: Iterable[float]) -> str:
     ordered = sorted(figures)
     if len(ordered) == 1:
-        return f"{ordered[0]:,.3g}"
-    return f"{median(ordered):,.3g} ({ordered[0]:,.3g} to {ordered[-1]:,.3g})"
+        return _short(ordered[0])
+    return f"{_short(median(ordered))} ({_short(ordered[0])} to {_short(ordered[-1])})"
+
+
+def _short(figure: float) -> str:
+    return f"{figure:,.3g}" if figure < 1000 else f"{figure:,.0f}"
 
 
 def told(figures: Figures, unit: str) -> str:

@@ -42,14 +42,14 @@ def run(root: Path, effort: Effort) -> list[Result]:
 
 def row(what: str, many: dict[str, list[float]], ones: dict[str, list[float]]) -> Result:
     times = {side: median(costs) / median(ones[side]) for side, costs in many.items()}
-    kafkas = "; ".join(f"{side} {value:.2f}" for side, value in times.items())
+    all_times = "; ".join(f"{side} {value:.2f}" for side, value in times.items())
     return Result(
         f"{what} with {PARTITIONS:,} partitions, {CONNECTIONS} connections: CPU",
         times[OURS],
         "times one of each",
         TIMES_ONE,
         higher_is_better=False,
-        detail=f"times: {kafkas}. {told(many, 'CPU-s a GB')}, one of each {told(ones, '')}",
+        detail=f"times: {all_times}. {told(many, 'CPU-s a GB')}. {told(ones, 'One of each')}",
     )
 
 

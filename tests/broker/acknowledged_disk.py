@@ -216,17 +216,22 @@ class Moments:
         self._next = self.disk.operations + self.chance.randint(1, 2 * self.every)
         self.disk.observer = self._before
 
+    def _metadata(self) -> dict[str, bytes]:
+        found = {}
+        for name in _METADATA_FILES:
+            with suppress(FileNotFoundError):
+                found[name] = (self.directory / name).read_bytes()
+        return found
+
     def _before(self, operation: Operation) -> None:
         if operation.number < self._next:
             return
         self._next = operation.number + self.chance.randint(1, 2 * self.every)
         # In this order: what was promised when the disk was as it is now, or sooner.
         promised = self.promised()
-        metadata = {
-            name: (self.directory / name).read_bytes()
-            for name in _METADATA_FILES
-            if (self.directory / name).exists()
-        }
+        metadata = self._metadata()
+        while (again := self._metadata()) != metadata:
+            metadata = again  # SQLite was at work
         name = "/".join(operation.path.split("/")[-2:])
         self.kept.append(
             Moment(

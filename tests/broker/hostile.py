@@ -203,15 +203,18 @@ class ServedBroker:
 
 
 @contextmanager
-def served_broker(directory: Path, **settings: str) -> Iterator[ServedBroker]:
+def served_broker(
+    directory: Path, *, files_max: int | None = None, **settings: str
+) -> Iterator[ServedBroker]:
+    """``files_max`` is how many files the process may open."""
     named = {**SETTINGS, **{name.replace("_", "."): value for name, value in settings.items()}}
     arguments = [f"--set={name}={value}" for name, value in named.items()]
     log = directory / "stderr"
     directory.mkdir(exist_ok=True)
     with log.open("w") as stderr:
         process = subprocess.Popen(
-            [sys.executable, "-m", "stratalog", "serve", f"--log-dir={directory / 'logs'}",
-             *arguments],
+            [*_limited(files_max), sys.executable, "-m", "stratalog", "serve",
+             f"--log-dir={directory / 'logs'}", *arguments],
             stdout=subprocess.PIPE, stderr=stderr, text=True,
         )  # fmt: skip
     assert process.stdout is not None
@@ -230,6 +233,12 @@ def served_broker(directory: Path, **settings: str) -> Iterator[ServedBroker]:
             process.kill()
             process.wait()
         process.stdout.close()
+
+
+def _limited(files_max: int | None) -> list[str]:
+    if files_max is None:
+        return []
+    return ["sh", "-c", f'ulimit -n {files_max}; exec "$0" "$@"']
 
 
 def answers_api_versions(address: tuple[str, int]) -> bool:

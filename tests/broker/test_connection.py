@@ -38,7 +38,7 @@ def test_frames_are_the_same_whole_byte_by_byte_and_all_at_once() -> None:
     with_connections(scenario)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(
     st.lists(
         st.builds(lambda make, size: make(bytes(size)), st.sampled_from([produce, other]),

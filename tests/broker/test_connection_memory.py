@@ -56,7 +56,7 @@ def test_many_large_requests_at_once_are_all_finished_with_little_memory() -> No
 
     async def scenario(world: World) -> None:
         world.handler.answer_bytes_max = 10
-        ends = [world.connect() for _ in range(12)]
+        ends = [world.connect() for _ in range(16)]
         worst = 0
         plain = world.memory.take
 
@@ -68,11 +68,11 @@ def test_many_large_requests_at_once_are_all_finished_with_little_memory() -> No
 
         world.memory.take = take  # type: ignore[method-assign]
         await shovel(world, ends, framed(produce(bytes(3 * MIB))) * 2)
-        await world.until(lambda: len(world.handler.tickets) == 24)
+        await world.until(lambda: len(world.handler.tickets) == 32)
         assert not any(end.connection.is_closed for end in ends)
-        assert worst <= 16 * MIB, "the limit, the last that fitted, and one that grows over it"
+        assert worst <= 24 * MIB, "the limit, the last that fitted, and one that grows over it"
 
-    with_connections(scenario, limit_bytes=4 * MIB)
+    with_connections(scenario, limit_bytes=8 * MIB)
 
 
 def test_a_request_larger_than_all_memory_is_taken() -> None:
@@ -116,6 +116,39 @@ def test_half_a_request_waits_with_the_kernel_until_there_is_memory() -> None:
         world.memory.release(MIB)
         assert len(await waits.read_frame()) == 5_002
         assert not waits.connection.is_waiting
+
+    with_connections(scenario, limit_bytes=MIB)
+
+
+def test_who_goes_over_the_limit_gives_way_when_its_request_is_there() -> None:
+    """Also if that request waits for ever, and another has begun behind it."""
+
+    async def scenario(world: World) -> None:
+        world.memory.hold(MIB)
+        first, second = world.connect(), world.connect()
+        request = framed(other(bytes(50_000)))
+        for end in (first, second):
+            await end.send(request[:20_000])
+            await world.settled()
+        await first.send(request[20_000:] + request[:1_000])
+        await second.send(request[20_000:])
+        await world.until(lambda: len(world.handler.tickets) == 2)
+        world.memory.release(MIB)
+
+    with_connections(scenario, is_echoing=False, limit_bytes=MIB)
+
+
+def test_who_was_let_over_the_limit_and_did_not_need_it_gives_way() -> None:
+    async def scenario(world: World) -> None:
+        world.memory.hold(MIB)
+        end = world.connect()
+        request = framed(other(b"soon there"))
+        end.send_some(request[:8])
+        await world.until(lambda: world.memory.is_favoured(end.connection))
+        end.send_some(request[8:])
+        await world.until(lambda: world.handler.tickets)
+        assert not world.memory.is_favoured(end.connection)
+        world.memory.release(MIB)
 
     with_connections(scenario, limit_bytes=MIB)
 

@@ -4,7 +4,14 @@ import struct
 from pathlib import Path
 
 import pytest
-from hostile import Client, answers_api_versions, encoded
+from hostile import (
+    SERVED_WITHIN_SECONDS,
+    Client,
+    Healthy,
+    answers_api_versions,
+    encoded,
+    served_broker,
+)
 
 from broker_fixture import RunningBroker, running_broker
 from stratalog.broker.burden import WINDOW_MS
@@ -111,8 +118,40 @@ def test_only_where_memory_is_short_a_slow_sender_is_let_go(tmp_path: Path) -> N
         assert answers_api_versions(address(broker))
 
 
+def test_no_more_are_let_go_than_memory_needs_and_the_largest_first(tmp_path: Path) -> None:
+    with running_broker(tmp_path, queued_max_request_bytes=str(8 << 20)) as broker:
+        memory = broker.broker.services.memory
+        small, large = Client(address(broker)), Client(address(broker))
+        small.send(struct.pack(">ih", 1_000, 0))
+        large.send(struct.pack(">ih", 50 << 20, 0) + bytes(3 << 20))
+        while not broker.call(lambda: memory.is_short):
+            pass
+        for after_ms in (0, WINDOW_MS):
+            sweep(broker, after_ms)
+        assert large.is_closed_by_broker()
+        assert not broker.call(lambda: memory.is_short)
+        assert broker.broker.services.metrics.connections == 1
+        for client in (small, large):
+            client.close()
+
+
 def test_an_address_that_is_taken_is_a_sentence(tmp_path: Path) -> None:
     with running_broker(tmp_path) as broker:
         host, port = address(broker)
         with pytest.raises(ConfigError, match="cannot be listened on"):
             bind(Listener("PLAINTEXT", host, port), 5)
+
+
+def test_connections_leave_descriptors_for_logs(tmp_path: Path) -> None:
+    with served_broker(tmp_path / "broker", files_max=200) as broker:
+        healthy = Healthy(broker)
+        idle = [broker.client() for _ in range(300)]
+        assert healthy.is_served() < SERVED_WITHIN_SECONDS
+        assert broker.sockets() < 110
+        for client in idle[:50]:
+            client.close()
+        broker.wait_for_sockets(80, SERVED_WITHIN_SECONDS)
+        late = Healthy(broker)
+        assert late.is_served() < SERVED_WITHIN_SECONDS
+        for client in (*idle, healthy, late):
+            client.close()

@@ -53,7 +53,7 @@ def test_three_members_share_all_partitions_and_take_over_from_one_that_leaves(
         producer.send(shared_topic, second)
         group.wait_received(values(second))
 
-        assert group.received() == values(first + second)
+        group.check_received(values(first + second))
 
 
 def test_a_member_that_comes_later_takes_its_share(
@@ -68,7 +68,7 @@ def test_a_member_that_comes_later_takes_its_share(
     records = numbered(0, 60)
     client.producer().send(shared_topic, records)
     group.wait_received(values(records))
-    assert group.received() == values(records)
+    group.check_received(values(records))
 
 
 def test_more_members_than_partitions_leave_some_without_work(
@@ -128,7 +128,7 @@ def test_static_members_keep_their_partitions_when_they_come_back(
     records = numbered(0, 60)
     client.producer().send(shared_topic, records)
     group.wait_received(values(records))
-    assert group.received() == values(records)
+    group.check_received(values(records))
 
 
 @pytest.mark.needs("remove members of a group")

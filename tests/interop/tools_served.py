@@ -1,4 +1,4 @@
-"""``stratalog serve`` as a process on a port of its own, which a test can kill and start again."""
+"""``stratalog serve`` as a process on a port of its own, that a test can pause, kill and start."""
 
 import selectors
 import signal
@@ -60,6 +60,15 @@ class ServedBroker:
 
     def kill(self) -> None:
         self._end(signal.SIGKILL)
+
+    def pause(self) -> None:
+        """Leave it running without a turn: its kernel still takes what clients send."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
 
     def _end(self, how: signal.Signals) -> None:
         process, self._process = self._process, None

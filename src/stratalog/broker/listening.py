@@ -1,6 +1,7 @@
 """Accepts connections, within the limits on their number, and lets go of idle ones."""
 
 import asyncio
+import resource
 import socket
 from collections import Counter
 from collections.abc import Callable
@@ -52,6 +53,10 @@ class Acceptor:
         self._config = config
         self._now_ms = now_ms
         self._per_host: Counter[str] = Counter()
+        # The other half is for logs: whoever only connects must not stop those who write.
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        is_limited = soft != resource.RLIM_INFINITY
+        self._descriptors_max = soft // 2 if is_limited else config.max_connections
         shared.loop.add_reader(sock.fileno(), self._accept)
 
     def _accept(self) -> None:
@@ -77,6 +82,10 @@ class Acceptor:
         connections = self._dispatcher.connections
         if len(connections) >= config.max_connections:
             self._refuse(sock, host, f"max.connections={config.max_connections}")
+            return
+        if len(connections) >= self._descriptors_max:
+            rule = f"{len(connections)} connections are half of the files this process may open"
+            self._refuse(sock, host, rule)
             return
         if self._per_host[host] >= config.max_connections_per_ip:
             self._refuse(sock, host, f"max.connections.per.ip={config.max_connections_per_ip}")

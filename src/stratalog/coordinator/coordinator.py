@@ -42,6 +42,10 @@ OFFSETS_TOPIC: Final = "__consumer_offsets"
 _STEPS_A_TURN = 4
 
 _logger = logging.getLogger("stratalog")
+# Of all members of all groups together, and of one member below which nobody counts.
+_PROTOCOLS_MAX_BYTES = 64 << 20
+_SMALL_PROTOCOLS_BYTES = 4 << 10
+_SHORT_NAME = 256
 
 Read = Callable[[int], Iterable[bytes]]
 RespondOffsets = Callable[[GroupOffsets | ErrorCode], None]
@@ -177,7 +181,19 @@ class GroupCoordinator:
         ):
             respond(JoinResult(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id))
             return
+        if self._is_too_much(request):
+            respond(JoinResult(ErrorCode.GROUP_MAX_SIZE_REACHED, request.member_id))
+            return
         self._membership.join(shard, request, respond)
+
+    def _is_too_much(self, request: JoinRequest) -> bool:
+        """Whether what members say of themselves would take more memory than there is for it. The
+        little that most of them say is not looked at."""
+        size_bytes = sum(len(protocol.metadata) for protocol in request.protocols)
+        if size_bytes <= _SMALL_PROTOCOLS_BYTES:
+            return False
+        kept_bytes = sum(group.protocol_bytes for group in self.all())
+        return kept_bytes + size_bytes > _PROTOCOLS_MAX_BYTES
 
     def sync(self, request: SyncRequest, respond: RespondSync) -> None:
         shard = self._shard_of(request.group_id)
@@ -305,9 +321,13 @@ class GroupCoordinator:
         return shard if shard.is_active else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
-@lru_cache(maxsize=4096)
 def abs_java_hash(text: str) -> int:
     """Java's hash of a string, without its sign; 0 for the one number that has no opposite."""
+    # What is kept must not depend on how long a name a client may think of.
+    return _hash_of_short(text) if len(text) <= _SHORT_NAME else _hash_of(text)
+
+
+def _hash_of(text: str) -> int:
     units = memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
     value = 0
     for unit in units:
@@ -315,3 +335,6 @@ def abs_java_hash(text: str) -> int:
     if value >= 1 << 31:
         value = (1 << 32) - value
     return 0 if value == 1 << 31 else value
+
+
+_hash_of_short = lru_cache(maxsize=4096)(_hash_of)

@@ -40,6 +40,7 @@ class Group:
         "pending_join",
         "pending_sync",
         "previous_state",
+        "protocol_bytes",
         "protocol_name",
         "protocol_type",
         "state",
@@ -63,6 +64,7 @@ class Group:
         self.pending_sync: set[str] = set()  # have joined, and are to sync
         self.subscribed_topics: frozenset[str] | None = None
         self.is_member_added = False  # since the first rebalance was last put off
+        self.protocol_bytes = 0  # what its members have said of themselves
         self.offsets = GroupOffsets()
         # Counted along, since a group of thousands would be gone through at each join.
         self.awaiting_join_count = 0
@@ -238,6 +240,7 @@ class Group:
     def _count_protocols(self, member: Member, change: int) -> None:
         counts = self._protocol_counts
         for protocol in member.protocols:
+            self.protocol_bytes += change * len(protocol.metadata)
             count = counts.get(protocol.name, 0) + change
             if count:
                 counts[protocol.name] = count

@@ -31,9 +31,10 @@ class HandleCache:
 
     @classmethod
     def within_limits(cls) -> "HandleCache":
-        """As large as the limit on open files of this process allows, some of them left over."""
+        """As large as the limit on open files of this process allows, half of them left over: a
+        broker has connections too."""
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        return cls(min(max((soft - 256) // DESCRIPTORS_EACH, 16), 4_096))
+        return cls(min(max((soft // 2 - 64) // DESCRIPTORS_EACH, 16), 4_096))
 
     def __len__(self) -> int:
         return len(self._open)
