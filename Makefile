@@ -11,10 +11,10 @@ KERNEL_SOURCES := setup.py $(wildcard src/stratalog/records/*.pyx src/stratalog/
 	src/stratalog/records/*.pxd src/stratalog/records/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check docs protocol deep bench interop clean
+.PHONY: help setup test check docs protocol deep bench interop interop-clients clean
 
 help: ## Show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(KERNELS) ## Make .venv with all that any target needs, and compile the kernels
 
@@ -51,7 +51,10 @@ bench: setup ## Measure
 	$(BIN)/python -m benchmarks
 
 interop: setup $(SPARK) ## Run against Apache Kafka, its tools and other clients (Java 17, Maven, npm)
-	$(BIN)/python -m pytest -m interop tests/interop tests/clients
+	$(BIN)/python -m pytest -m interop -rs tests/interop
+
+interop-clients: setup ## Run what other clients do with our broker against Apache Kafka as well
+	$(BIN)/python -m pytest -m interop tests/clients
 
 # Spark is large, and only interop needs it.
 $(SPARK): $(READY)
