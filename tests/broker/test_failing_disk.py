@@ -20,12 +20,20 @@ from stratalog.protocol.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from stratalog.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from stratalog.storage.flushing import SYNC_FILE_SYSTEM_FROM
 from stratalog.storage.layout import TopicPartition
 from stratalog.testing import SimulatedFileSystem
 from stratalog.testing.faults import Operation
 
 TOPIC = "t"
 PARTITIONS = 6
+# So many in each directory that they are flushed by one sync of its file system.
+MANY = 2 * SYNC_FILE_SYSTEM_FROM + 2
 # A request would wait for this long; what is told is told much sooner.
 SOON_SECONDS = 10
 
@@ -42,12 +50,8 @@ class FailingBroker:
 
     def places(self, directory: str) -> list[Place]:
         """The partitions in that directory."""
-        replicas = self.broker.services.replicas
-        logs = {
-            (TOPIC, each): replicas.get(TopicPartition(TOPIC, each)).log
-            for each in range(PARTITIONS)
-        }
-        return [place for place, log in logs.items() if log.directory.startswith(directory + "/")]
+        logs = [each.log for each in self.broker.services.replicas]
+        return [log.topic_partition for log in logs if log.directory.startswith(directory + "/")]
 
     def is_online(self, directory: str) -> bool:
         (found,) = [
@@ -62,6 +66,19 @@ class FailingBroker:
                 answer = await client.receive(ApiKey.PRODUCE, 9)
         return ErrorCode(produced_answer(answer).error_code)
 
+    async def produce_together(self, places: list[Place]) -> set[ErrorCode]:
+        """To all of them in one request."""
+        data = [PartitionProduceData(index=each, records=batch_of(0, 2)) for _, each in places]
+        topic = TopicProduceData(name=TOPIC, partition_data=data)
+        request = ProduceRequest(acks=-1, timeout_ms=60_000, topic_data=[topic])
+        async with (
+            WireClient.connect(self.broker.endpoint.port) as client,
+            asyncio.timeout(SOON_SECONDS),
+        ):
+            answer = await client.ask(ApiKey.PRODUCE, 9, request)
+        (answered,) = answer.responses
+        return {ErrorCode(each.error_code) for each in answered.partition_responses}
+
     async def read(self, place: Place) -> tuple[ErrorCode, int]:
         """The error, and how many batches there are to read."""
         async with WireClient.connect(self.broker.endpoint.port) as client:
@@ -70,7 +87,9 @@ class FailingBroker:
 
 
 @asynccontextmanager
-async def failing_broker(path: Path, segment_bytes: str) -> AsyncIterator[FailingBroker]:
+async def failing_broker(
+    path: Path, segment_bytes: str, partitions: int
+) -> AsyncIterator[FailingBroker]:
     directories = [path / "a", path / "b"]
     disk = new_disk(*directories)
     properties = {
@@ -86,7 +105,7 @@ async def failing_broker(path: Path, segment_bytes: str) -> AsyncIterator[Failin
         async with WireClient.connect(broker.endpoint.port) as client:
             topic = CreatableTopic(
                 name=TOPIC,
-                num_partitions=PARTITIONS,
+                num_partitions=partitions,
                 replication_factor=1,
                 configs=[CreatableTopicConfig("internal.segment.bytes", segment_bytes)],
             )
@@ -100,10 +119,14 @@ async def failing_broker(path: Path, segment_bytes: str) -> AsyncIterator[Failin
 
 
 def run(
-    path: Path, scenario: Callable[[FailingBroker], Any], segment_bytes: str = "100000"
+    path: Path,
+    scenario: Callable[[FailingBroker], Any],
+    *,
+    segment_bytes: str = "100000",
+    partitions: int = PARTITIONS,
 ) -> None:
     async def whole() -> None:
-        async with failing_broker(path, segment_bytes) as failing:
+        async with failing_broker(path, segment_bytes, partitions) as failing:
             await scenario(failing)
 
     asyncio.run(whole())
@@ -138,6 +161,20 @@ def test_a_failed_sync_fails_all_who_wait_for_that_directory_and_nobody_else(
         await check_offline(failing, bad, good)
 
     run(tmp_path, scenario)
+
+
+def test_a_failed_sync_of_a_file_system_fails_all_who_wait_for_it(tmp_path: Path) -> None:
+    async def scenario(failing: FailingBroker) -> None:
+        bad, good = failing.directories
+        assert len(failing.places(bad)) > SYNC_FILE_SYSTEM_FROM
+        assert await failing.produce_together(failing.places(bad)) == {ErrorCode.NONE}
+        failing.disk.fail(of("sync_file_system", bad))
+        answers = await failing.produce_together(failing.places(bad))
+        assert answers == {ErrorCode.KAFKA_STORAGE_ERROR}
+        assert await failing.produce_together(failing.places(good)) == {ErrorCode.NONE}
+        await check_offline(failing, bad, good)
+
+    run(tmp_path, scenario, partitions=MANY)
 
 
 async def check_offline(failing: FailingBroker, bad: str, good: str) -> None:

@@ -4,6 +4,8 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from confluent_kafka import Producer
@@ -217,14 +219,28 @@ def test_options_that_cannot_be_meant_are_one_sentence(
 # --- as a process ----------------------------------------------------------------------------
 
 
-def start(commands: CommandLine, *arguments: str) -> "subprocess.Popen[bytes]":
+# Whoever runs the tests in the background may have had interrupts ignored, which is inherited.
+HEARING = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from stratalog.cli.main import main
+main()
+"""
+
+
+@contextmanager
+def start(commands: CommandLine, *arguments: str) -> "Iterator[subprocess.Popen[bytes]]":
     server = ["--bootstrap-server", commands.bootstrap_server]
-    return subprocess.Popen(
-        [sys.executable, "-m", "stratalog", "consume", *arguments, *server],
+    with subprocess.Popen(
+        [sys.executable, "-c", HEARING, "consume", *arguments, *server],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def test_an_interrupt_ends_it_cleanly_and_commits_what_was_printed(
