@@ -173,7 +173,7 @@ def test_who_waits_for_ever_and_goes_is_forgotten(broker: ServedBroker, topic_id
     for _ in range(100):
         with broker.client() as client:
             client.send(encoded(ApiKey.FETCH, request))
-    assert broker.wait_for_sockets(sockets, 15) == sockets
+    assert broker.wait_for_sockets(sockets, 15) <= sockets
 
 
 def test_answers_that_nobody_reads_are_bounded(broker: ServedBroker) -> None:

@@ -78,7 +78,7 @@ def attack(
         assert broker.is_running, f"seed {seed}: {broker.log_lines()[-20:]}"
         assert healthy.is_served() < SERVED_WITHIN_SECONDS, f"seed {seed}"
         assert broker.rss_bytes() < RSS_BYTES_MAX, f"seed {seed}"
-    assert broker.wait_for_sockets(sockets, GONE_WITHIN_SECONDS) == sockets
+    assert broker.wait_for_sockets(sockets, GONE_WITHIN_SECONDS) <= sockets
     assert len(broker.log_lines()) < LOG_LINES_MAX + seconds / 10 % 1_000
     for line in broker.log_lines():
         assert "Traceback" not in line, line
@@ -134,7 +134,7 @@ def test_half_requests_keep_nobody_from_being_served(broker: ServedBroker) -> No
     assert broker.sockets() > sockets + 50
     for client in clients:
         client.close()
-    assert broker.wait_for_sockets(sockets, GONE_WITHIN_SECONDS) == sockets
+    assert broker.wait_for_sockets(sockets, GONE_WITHIN_SECONDS) <= sockets
     healthy.close()
 
 
@@ -177,7 +177,7 @@ def connect_and_drop(broker: ServedBroker, count: int) -> None:
         sock.close()
         if number % 500 == 0:
             assert healthy.is_served() < SERVED_WITHIN_SECONDS
-    assert broker.wait_for_sockets(sockets, GONE_WITHIN_SECONDS) == sockets
+    assert broker.wait_for_sockets(sockets, GONE_WITHIN_SECONDS) <= sockets
     assert broker.rss_bytes() < before + (32 << 20)
     assert len(broker.log_lines()) < LOG_LINES_MAX
     healthy.close()
