@@ -6,9 +6,12 @@ import json
 import logging
 import os
 import re
+import selectors
+import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 from broker_parts import broker_parts, create_topic
@@ -389,6 +392,28 @@ def test_waiting_for_something_to_do_is_no_lag() -> None:
         for _ in range(3):
             turns.select(0)
     assert lags == [7, 3]
+
+
+def test_after_some_work_the_loop_looks_again_before_it_sleeps_and_only_then() -> None:
+    moments = count(0, 60_000)  # what a look takes
+    looks: list[float | None] = []
+
+    class Looking(TimedSelector):
+        def _wait(self, timeout: float | None) -> list[Any]:
+            looks.append(timeout)
+            return super()._wait(0)
+
+    ours, theirs = socket.socketpair()
+    with closing(Looking(lambda: next(moments))) as turns, ours, theirs:
+        turns.register(ours, selectors.EVENT_READ)
+        turns.select(None)  # nothing has been done yet
+        theirs.send(b"x")
+        turns.select(None)
+        ours.recv(1)
+        turns.select(None)
+        turns.select(None)
+
+    assert looks == [None, None, 0, 0, None, None]
 
 
 def test_a_stall_is_an_event() -> None:

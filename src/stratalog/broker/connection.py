@@ -228,7 +228,8 @@ class Connection:
                 if taken == _FRAMES_A_TURN:
                     self._loop.call_soon(self._resume)
                     break
-                self._check_size(buffer, start, filled)
+                if end - start > _LARGE_BYTES:
+                    self._check_size(buffer, start, filled)
                 frame = buffer[start + SIZE_BYTES : end]
                 handle(self, frame)
                 if len(frame) > _LARGE_BYTES:
@@ -452,16 +453,22 @@ class Connection:
         self._send()
 
     def _send_buffers(self) -> int:
+        if len(self._out) == 1:
+            # Nearly always: one small answer, for which there is room.
+            part = self._out[0]
+            sent = self._socket.send(part)  # type: ignore[arg-type]
+            if sent == len(part):  # type: ignore[arg-type]
+                self._out.clear()
+            else:
+                self._out[0] = memoryview(part)[sent:]  # type: ignore[arg-type]
+            return sent
         buffers: list[Buffer] = []
         for part in self._out:
             if isinstance(part, FileSlice) or len(buffers) == _PARTS_AT_ONCE:
                 break
             buffers.append(part)
-        if len(buffers) == len(self._out) == 1:
-            sent = count = self._socket.send(buffers[0])
-        else:
-            more = len(buffers) < len(self._out)
-            sent = count = self._socket.sendmsg(buffers, (), socket.MSG_MORE if more else 0)
+        more = len(buffers) < len(self._out)
+        sent = count = self._socket.sendmsg(buffers, (), socket.MSG_MORE if more else 0)
         for _ in range(len(buffers)):
             part = self._out.popleft()
             size_bytes = len(part)  # type: ignore[arg-type]

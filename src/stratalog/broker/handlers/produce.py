@@ -71,9 +71,8 @@ class ProduceHandlers:
     def produce(self, request: Request) -> None:
         body: ProduceRequest = request.body
         has_ids = request.api_version >= _FIRST_WITH_TOPIC_IDS
-        names = [
-            self._names.by_id(each.topic_id) if has_ids else each.name for each in body.topic_data
-        ]
+        by_id = self._names.by_id
+        names = [by_id(each.topic_id) if has_ids else each.name for each in body.topic_data]
         entries: dict[TopicPartition, memoryview] = {}
         refused: Results = {}
         for topic, name in zip(body.topic_data, names, strict=True):
@@ -90,12 +89,7 @@ class ProduceHandlers:
 
         asked = [
             # A partition that is named twice is answered once.
-            Asked(
-                name,
-                topic.name,
-                topic.topic_id,
-                list(dict.fromkeys(each.index for each in topic.partition_data)),
-            )
+            Asked(name, topic.name, topic.topic_id, list(dict(topic.partition_data)))
             for topic, name in zip(body.topic_data, names, strict=True)
             if topic.partition_data
         ]
@@ -209,7 +203,11 @@ def checked(records: memoryview | None, version: int) -> memoryview:
     """What every produce request must look like, before its topic's rules are asked: exactly one
     batch of magic 2, and perhaps bytes behind it that are too few for another."""
     size_bytes = 0 if records is None else _batch_bytes(records, 0)
-    if records is None or not size_bytes or _batch_bytes(records, size_bytes):
+    if (
+        records is None
+        or not size_bytes
+        or (size_bytes < len(records) and _batch_bytes(records, size_bytes))
+    ):
         raise InvalidRecordError("a produce request holds exactly one batch for each partition")
     magic = records[_MAGIC_POSITION]
     if magic != 2:
