@@ -51,7 +51,8 @@ class TimedSelector(selectors.EpollSelector):
             while not (ready := self._wait(0)) and self._now_ns() < give_up_ns:
                 pass
             ready = ready or self._wait(timeout)
-        self._was_busy = bool(ready)
+        # Who only waits for a socket to take more has no reason to hurry.
+        self._was_busy = any(events & selectors.EVENT_READ for _, events in ready)
         return ready
 
     def _wait(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
