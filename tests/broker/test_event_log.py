@@ -395,17 +395,22 @@ def test_waiting_for_something_to_do_is_no_lag() -> None:
     assert lags == [7, 3]
 
 
+class Looking(TimedSelector):
+    """Notes how it waits, and never does; by its clock a look takes 60 µs."""
+
+    def __init__(self) -> None:
+        self.looks: list[float | None] = []
+        moments = count(0, 60_000)
+        super().__init__(lambda: next(moments))
+
+    def _wait(self, timeout: float | None) -> list[Any]:
+        self.looks.append(timeout)
+        return super()._wait(0)
+
+
 def test_after_some_work_the_loop_looks_again_before_it_sleeps_and_only_then() -> None:
-    moments = count(0, 60_000)  # what a look takes
-    looks: list[float | None] = []
-
-    class Looking(TimedSelector):
-        def _wait(self, timeout: float | None) -> list[Any]:
-            looks.append(timeout)
-            return super()._wait(0)
-
     ours, theirs = socket.socketpair()
-    with closing(Looking(lambda: next(moments))) as turns, ours, theirs:
+    with closing(Looking()) as turns, ours, theirs:
         turns.register(ours, selectors.EVENT_READ)
         turns.select(None)  # nothing has been done yet
         theirs.send(b"x")
@@ -414,7 +419,31 @@ def test_after_some_work_the_loop_looks_again_before_it_sleeps_and_only_then() -
         turns.select(None)
         turns.select(None)
 
-    assert looks == [None, None, 0, 0, None, None]
+        assert turns.looks == [None, None, 0, None, None]
+
+
+def test_it_looks_for_longer_where_that_paid_the_last_time() -> None:
+    ours, theirs = socket.socketpair()
+    with closing(Looking()) as turns, ours, theirs:
+        turns.register(ours, selectors.EVENT_READ)
+        theirs.send(b"x")
+        turns.select(None)
+        turns.select(None)  # it is still there: found by looking again
+        ours.recv(1)
+        turns.looks.clear()
+        turns.select(None)
+
+        assert turns.looks == [0, 0, 0, 0, 0, None]
+
+
+def test_who_only_waits_for_room_in_a_socket_is_not_looked_for() -> None:
+    ours, theirs = socket.socketpair()
+    with closing(Looking()) as turns, ours, theirs:
+        turns.register(ours, selectors.EVENT_WRITE)
+        turns.select(None)
+        turns.select(None)
+
+        assert turns.looks == [None, None]
 
 
 def test_a_stall_is_an_event() -> None:
