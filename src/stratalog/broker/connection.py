@@ -42,7 +42,7 @@ SCRATCH_BYTES = 128 << 10
 _FIRST_STEP_BYTES = (1 << 20) + (64 << 10)
 _PARTS_AT_ONCE = 64
 # One connection keeps the loop no longer than this much takes.
-_SEND_BYTES_A_TURN = 1 << 20
+_SEND_BYTES_A_TURN = 4 << 20
 _PIPELINED_MAX = 16
 _HELD_MAX = 16
 # Then it is the turn of other connections.
@@ -419,11 +419,11 @@ class Connection:
 
     def _send_file(self, part: FileSlice, budget: int) -> int:
         size_bytes = min(part.size_bytes, budget)
-        if part.position >= self._warm_until and not is_cached(
-            part.fileno(), part.position, size_bytes
-        ):
-            self._warm(part, min(size_bytes, WARM_BYTES))
-            return 0
+        if part.position >= self._warm_until:
+            if not is_cached(part.fileno(), part.position, size_bytes):
+                self._warm(part, min(size_bytes, WARM_BYTES))
+                return 0
+            self._warm_until = part.position + size_bytes
         count = os.sendfile(self._descriptor, part.fileno(), part.position, size_bytes)
         if count == 0:
             raise OSError(f"{part.file.path} ends before byte {part.position + part.size_bytes}")
