@@ -6,7 +6,6 @@ WORKERS ?= 2
 BIN := .venv/bin
 READY := .venv/.ready
 KERNELS := .venv/.kernels
-SPARK := .venv/.spark
 KERNEL_SOURCES := setup.py $(wildcard src/stratalog/records/*.pyx src/stratalog/records/*.pxi \
 	src/stratalog/records/*.pxd src/stratalog/records/*.h)
 
@@ -50,16 +49,11 @@ deep: setup ## Run the long tests, then fuzz the kernels under AddressSanitizer
 bench: setup ## Measure
 	$(BIN)/python -m benchmarks
 
-interop: setup $(SPARK) ## Run against Apache Kafka, its tools and other clients (Java 17, Maven, npm)
+interop: setup ## Run against Apache Kafka, its tools and other clients (Java 17, Maven, npm)
 	$(BIN)/python -m pytest -m interop -rs tests/interop
 
 interop-clients: setup ## Run what other clients do with our broker against Apache Kafka as well
 	$(BIN)/python -m pytest -m interop tests/clients
-
-# Spark is large, and only interop needs it.
-$(SPARK): $(READY)
-	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[spark]' --no-build-isolation
-	@touch $@
 
 clean: ## Remove all that was made
 	rm -rf .venv build dist .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \

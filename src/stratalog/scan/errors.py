@@ -1,0 +1,53 @@
+"""What can go wrong with a scan. All of them survive pickling: tasks run in other processes."""
+
+from stratalog.errors import StratalogError
+from stratalog.storage.layout import TopicPartition
+
+
+class ScanError(StratalogError):
+    """A scan cannot be planned or read."""
+
+
+class ScanOptionError(ScanError):
+    """An option of a scan that nobody can act on."""
+
+    def __init__(self, option: str, value: str, reason: str) -> None:
+        super().__init__(option, value, reason)
+        self.option = option
+        self.value = value
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"option {self.option!r} is {self.value!r}: {self.reason}"
+
+
+class DataLostError(ScanError):
+    """Offsets that a scan was to return are gone: exactly these."""
+
+    def __init__(
+        self, topic_partition: TopicPartition, start_offset: int, end_offset: int, reason: str
+    ) -> None:
+        super().__init__(topic_partition, start_offset, end_offset, reason)
+        self.topic_partition = topic_partition
+        self.start_offset = start_offset
+        self.end_offset = end_offset
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"{self.topic_partition} has lost the offsets {self.start_offset} to "
+            f"{self.end_offset - 1} ({self.end_offset - self.start_offset} of them): {self.reason}"
+        )
+
+
+class WrongDirectoryError(ScanError):
+    """The path is there on this host, and is not the directory that the plan was made for."""
+
+    def __init__(self, path: str, host: str, reason: str) -> None:
+        super().__init__(path, host, reason)
+        self.path = path
+        self.host = host
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path} on host {self.host} is not what this scan was planned for: {self.reason}"

@@ -1,0 +1,1 @@
+"""Spark reads and writes logs: the data source behind ``format("stratalog")``, and helpers."""
