@@ -15,10 +15,12 @@ from benchmarks.broker_figures import Effort
 from benchmarks.result import Result
 
 STORAGE = (
-    *("append", "recovery", "decode", "lookup", "opening", "memory"),
+    *("append", "recovery", "decode", "scan", "lookup", "opening", "memory"),
     *("cleaning", "cleaning-load"),
+    *("scan", "planning", "pruning"),
 )
-ALL = (*STORAGE, "broker")
+SPARK = ("spark-scan",)
+ALL = (*STORAGE, "broker", *SPARK)
 NAMES = (*ALL, *PARTS)
 
 
@@ -48,7 +50,7 @@ def main() -> int:
         root = Path(tempfile.mkdtemp(prefix="stratalog-bench-", dir=arguments.dir))
         try:
             module = importlib.import_module(f"benchmarks.{name.replace('-', '_')}")
-            is_broker = name not in STORAGE
+            is_broker = name not in (*STORAGE, *SPARK)
             results.extend(module.run(root, effort) if is_broker else module.run(root))
         finally:
             shutil.rmtree(root)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from stratalog.embedded import open_directory as open_directory
     from stratalog.errors import StratalogError as StratalogError
     from stratalog.records import Record as Record
+    from stratalog.scans.api import scan as scan
     from stratalog.storage.check import check as check
 
 __version__ = "0.1.0"
@@ -23,6 +24,7 @@ _HOME = {
     "StratalogError": "stratalog.errors",
     "check": "stratalog.storage.check",
     "open_directory": "stratalog.embedded",
+    "scan": "stratalog.scans.api",
 }
 
 __all__ = [*_HOME, "__version__"]

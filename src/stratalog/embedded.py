@@ -158,6 +158,7 @@ class LogsDirectory:
     def maintain(self) -> list[str]:
         """Run the periodic tasks that are due (retention, compaction, checkpoints, deletes); call
         it now and then. Topics that are held keep everything."""
+        self._manager.leases.look_now()
         return self._manager.run_due()
 
     def check(self) -> list[Finding]:

@@ -284,6 +284,10 @@ class LogDirectoryError(StorageError):
     """A log directory that cannot be used: not there, locked by another owner, or offline."""
 
 
+class LeaseError(StorageError):
+    """A lease that cannot be granted, or a file that says it is one and is not."""
+
+
 class TopicNameError(StorageError):
     """A topic or directory name that Kafka does not allow."""
 

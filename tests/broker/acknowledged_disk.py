@@ -143,9 +143,9 @@ class LockedFiles:
         with self._lock:
             self._disk.unlink(path, missing_ok=missing_ok)
 
-    def set_modified(self, path: str, modified_ms: int) -> None:
+    def set_modified(self, path: str, modified_ms: int, *, nanoseconds: int = 0) -> None:
         with self._lock:
-            self._disk.set_modified(path, modified_ms)
+            self._disk.set_modified(path, modified_ms, nanoseconds=nanoseconds)
 
     def sync_directory(self, path: str) -> None:
         self._wait()

@@ -246,6 +246,30 @@ def test_topics_partitions_and_groups_are_listed(tmp_path: Path) -> None:
     assert (none.status, none.json["error"]) == (404, "there is no topic 'none'")
 
 
+def test_the_offsets_of_the_named_topics_are_told_or_of_all(tmp_path: Path) -> None:
+    async def act() -> list[Answer]:
+        async with admin_port(tmp_path) as port:
+            for name in ("a", "b", "c"):
+                await create_topic(port.services, name, 2)
+            append(port.services, "b", 1, count=3)
+            queries = ["?topic=b&topic=c", "", "?topic=b&topic=none"]
+            return [await port.ask(f"/v1/offsets{query}") for query in queries]
+
+    named, every, none = asyncio.run(act())
+    rows = {(each["topic"], each["partition"]): each for each in named.json["partitions"]}
+    assert list(rows) == [("b", 0), ("b", 1), ("c", 0), ("c", 1)]
+    assert rows["b", 1] == {
+        "topic": "b",
+        "partition": 1,
+        "log_start_offset": 0,
+        "high_watermark": 3,
+        "last_stable_offset": 3,
+        "log_end_offset": 3,
+    }
+    assert len(every.json["partitions"]) == 6
+    assert (none.status, none.json["error"]) == (404, "there is no topic 'none'")
+
+
 def test_the_status_tells_what_needs_a_person(tmp_path: Path) -> None:
     async def act() -> Answer:
         async with admin_port(tmp_path) as port:

@@ -15,7 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from broker_parts import broker_parts, create_topic
+from broker_parts import append, broker_parts, create_topic
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -317,6 +317,33 @@ def test_each_change_of_a_state_is_told_once(tmp_path: Path) -> None:
     ]
 
 
+def test_the_end_of_a_lease_is_told_with_its_reason(tmp_path: Path) -> None:
+    async def act(stream: io.StringIO) -> list[str]:
+        async with broker_parts(tmp_path, log_lease_max_bytes=1) as services:
+            events = StateEvents(services)
+            await create_topic(services, "orders")
+            append(services, "orders", count=3)
+            leases = services.logs.leases
+            for holder in ("short", "long"):
+                leases.grant(holder, 1_000, {TopicPartition("orders", 0): (0, 3)})
+            leases.book.release(next(iter(leases.book.leases)))
+            log = services.logs.get(TopicPartition("orders", 0))
+            log.roll()
+            log.delete_records(-1)
+            services.logs.check_retention(log, 0)
+            leases.run(services.clock.now_ms())
+            events.look()
+            events.stop()
+        return [line for line in lines_of(stream) if "lease" in line]
+
+    with listening() as stream:
+        ended, lapsed = asyncio.run(act(stream))
+    assert ended.startswith("INFO lease_ended id=")
+    assert ended.endswith("holder=short reason=released held_bytes=0")
+    assert lapsed.startswith("WARNING lease_lapsed id=")
+    assert 'holder=long reason="more is held back than log.lease.max.bytes allows"' in lapsed
+
+
 def test_the_start_tells_of_what_is_held_damaged_or_not_open(tmp_path: Path) -> None:
     async def act(stream: io.StringIO) -> list[str]:
         async with broker_parts(tmp_path) as services:
@@ -433,7 +460,7 @@ def test_it_looks_for_longer_where_that_paid_the_last_time() -> None:
         turns.looks.clear()
         turns.select(None)
 
-        assert turns.looks == [0, 0, 0, 0, 0, None]
+        assert turns.looks == [0, 0, 0, None]
 
 
 def test_who_only_waits_for_room_in_a_socket_is_not_looked_for() -> None:

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 from startup_worlds import unpack_kafka
 
-from stratalog.broker.owner_file import Owner, read_owner, write_owner_files
 from stratalog.cli.main import run_serve
 from stratalog.cli.serve import read_settings
 from stratalog.errors import LogDirectoryError, StratalogError
 from stratalog.metadata.sqlite_store import METADATA_FILE
+from stratalog.storage.owner_file import Owner, read_owner, write_owner_files
 
 SECONDS = 60
 

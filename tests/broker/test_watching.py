@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from broker_fixture import RunningBroker, running_broker
-from stratalog.broker.owner_file import read_owner
+from stratalog.storage.owner_file import read_owner
 
 Ask = Callable[..., tuple[int, bytes]]
 

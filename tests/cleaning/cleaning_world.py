@@ -55,6 +55,7 @@ from stratalog.storage.log import Log
 from stratalog.storage.recovery import open_log
 from stratalog.storage.segment import Segment
 from stratalog.testing import ManualClock, SimulatedFileSystem
+from stratalog.testing.time_ranges import false_ranges
 
 DIRECTORY = "/data/t-0"
 START_MS = 1_700_000_000_000
@@ -404,6 +405,8 @@ class World:
         if self.has_crashed:
             findings = [each for each in findings if each.severity is Severity.ERROR]
         assert not findings, [str(each) for each in findings]
+        files, directory = self.log.context.files, self.log.directory
+        assert not false_ranges(files, directory, is_active=True)
 
     def listed(self) -> list[AbortedEntry]:
         """What the transaction indexes hold, in order."""

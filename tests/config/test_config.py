@@ -230,6 +230,8 @@ def test_our_own_settings_are_these() -> None:
     assert {name: each.text(each.default) for name, each in own.items()} == {
         "log.flush.on.ack": "true",
         "log.dir.reserve.bytes": "268435456",
+        "log.lease.max.bytes": "10737418240",
+        "log.lease.max.ms": "3600000",
         "log.cleaner.hash": "siphash",
         "admin.listener": "127.0.0.1:0",
         "event.log.format": "text",

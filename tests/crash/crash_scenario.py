@@ -25,6 +25,7 @@ from stratalog.storage.log import Log
 from stratalog.storage.reading import Isolation
 from stratalog.storage.recovery import open_log
 from stratalog.testing import CrashMode, ManualClock, SimulatedFileSystem
+from stratalog.testing.time_ranges import false_ranges
 
 DIRECTORY = "/data/t-0"
 START_MS = 1_700_000_000_000
@@ -300,7 +301,9 @@ def check_after(
 ) -> Log:
     """Open what ``mode`` left of ``moment`` and hold the log to its promises."""
     files = files or moment.files.after_crash(mode, seed)
+    assert not false_ranges(files, DIRECTORY), "before the next start"
     log = open_after(files, moment.promises)
+    assert not false_ranges(files, DIRECTORY, is_active=True), "after it"
     check_promises(log, moment.promises, driver)
     if log.is_damaged:
         check_refused(log)

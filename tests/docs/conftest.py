@@ -2,10 +2,14 @@
 
 import shutil
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from doc_pages import ROOT
+
+from spark_fixture import running_spark
 
 ARCHIVE = ROOT / "tests" / "interop" / "golden" / "kafka.tar.xz"
 
@@ -30,3 +34,10 @@ def page_directory(kafka_logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     shutil.copytree(kafka_logs, tmp_path / "kafka-logs")
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The session that a page means by ``session()``."""
+    with running_spark(tmp_path_factory.mktemp("spark")) as session:
+        yield session

@@ -15,6 +15,7 @@ import contextlib
 import doctest
 import io
 import re
+import shlex
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from typing import Any
 from stratalog.cli.app import run
 
 ROOT = Path(__file__).resolve().parents[2]
+# Pages that show Spark: they have a session while they run.
+SPARK_PAGES = ("README.md", "docs/spark.md", "docs/spark-clusters.md")
 RUN_LANGUAGES = ("python", "pycon", "console", "sh")
 SHOWN_LANGUAGES = ("", "text", "json", "properties")
 SHELL_SECONDS = 30
@@ -141,7 +144,7 @@ def execute(line: str) -> tuple[int, str]:
     if program == "stratalog":
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-            return run(rest.split()), printed.getvalue()
+            return run(shlex.split(rest)), printed.getvalue()
     done = subprocess.run(
         line, shell=True, capture_output=True, text=True, timeout=SHELL_SECONDS, check=False
     )

@@ -7,7 +7,18 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from doc_pages import ROOT, Block, PageRun, blocks, is_shown, page_name, pages, prose, run_console
+from doc_pages import (
+    ROOT,
+    SPARK_PAGES,
+    Block,
+    PageRun,
+    blocks,
+    is_shown,
+    page_name,
+    pages,
+    prose,
+    run_console,
+)
 from typer.main import get_command
 
 from stratalog.cli.app import app
@@ -19,22 +30,40 @@ CONCEPT_PAGES = (
     "compaction",
     "durability",
     "groups",
+    "leases",
     "log-directory",
     "producer-state",
     "record-batch",
     "recovery",
     "retention",
+    "scan",
+    "scan-plan",
     "segment",
     "sparse-index",
+    "time-ranges",
 )
 CONCEPT_HEADS = ["What", "Layout", "Rules that always hold", "Where in the code"]
-ARCHITECTURE_LINES_MAX = 275
+ARCHITECTURE_LINES_MAX = 310
 
 every_page = pytest.mark.parametrize("page", pages(), ids=page_name)
 
+in_sparks_process = pytest.mark.xdist_group("spark")
+every_page_that_runs = pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=in_sparks_process if page_name(page) in SPARK_PAGES else ())
+        for page in pages()
+    ],
+    ids=[page_name(page) for page in pages()],
+)
 
-@every_page
-def test_everything_a_page_shows_happens_as_shown(page: Path, page_directory: Path) -> None:
+
+@every_page_that_runs
+def test_everything_a_page_shows_happens_as_shown(
+    page: Path, page_directory: Path, request: pytest.FixtureRequest
+) -> None:
+    if page_name(page) in SPARK_PAGES:
+        request.getfixturevalue("spark")
     run = PageRun()
     for block in blocks(page):
         run.run(block)

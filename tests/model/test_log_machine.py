@@ -48,6 +48,7 @@ from stratalog.storage.reading import FetchedData, Isolation
 from stratalog.storage.recovery import open_log
 from stratalog.testing import CrashMode, ManualClock, SimulatedFileSystem
 from stratalog.testing.strategies import START_MS, codecs, records
+from stratalog.testing.time_ranges import false_ranges
 
 DIRECTORY = "/data/t-0"
 CONFIG = TopicConfig(
@@ -455,11 +456,16 @@ class LogMachine(RuleBasedStateMachine):
                 found = self.log.epochs.epoch_for_offset(batch.base_offset)
                 assert found == header.partition_leader_epoch
 
+    @invariant()
+    def time_ranges_are_true(self) -> None:
+        assert not false_ranges(self.files, DIRECTORY, is_active=True)
+
     def teardown(self) -> None:
         if hasattr(self, "log"):
             found = errors(check(self.log))
             self.log.close()
             found += errors(check(DIRECTORY, self.files))
+            found += false_ranges(self.files, DIRECTORY)
             assert not found, found
 
 

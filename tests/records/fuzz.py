@@ -16,6 +16,7 @@ import time
 import zlib
 from array import array
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 from stratalog.errors import StratalogError
@@ -28,6 +29,7 @@ from stratalog.records import (
     Record,
     RecordFilter,
     SegmentScan,
+    TimeRangeScan,
     TimestampType,
     build_batch,
     build_end_transaction_marker,
@@ -280,6 +282,63 @@ def _columns(data: array, rng: random.Random) -> None:
             return
 
 
+def _scanned_columns(data: array, rng: random.Random) -> None:
+    """As a scan asks: one segment, with filters, and fates that are asked for."""
+    decoder = kernels.ColumnDecoder(
+        rng.getrandbits(len(kernels.COLUMN_NAMES)),
+        start_offset=rng.choice((0, 1, 8)),
+        end_offset=rng.choice((2, 9, 2**63 - 1)),
+        target_bytes=rng.choice((100, LIMIT_BYTES)),
+        target_rows=rng.choice((1, 1000)),
+        check_crc=rng.random() < 0.5,
+        aborted=None if rng.random() < 0.5 else (),
+        segment_base_offset=rng.choice((-1, 0, 7, 2**63 - 1)),
+        in_microseconds=True,
+        gaps=rng.random() < 0.3,
+        min_timestamp_ms=rng.choice((None, 0, *EXTREMES_LONG)),
+        max_timestamp_ms=rng.choice((None, 0, *EXTREMES_LONG)),
+        keys=rng.choice((None, (), (b"", b"k", b"key", bytes(data[:9])))),
+    )
+    at = 0
+    try:
+        for _ in range(100):
+            at = decoder.add(data, at, 0, LIMIT_BYTES, rng.choice((-1, 0, 10**6)))
+            if decoder.is_undecided:
+                decoder.decide([(3, 0, 2**63 - 1), (rng.choice(EXTREMES_LONG), 0, 5)])
+            elif not decoder.full:
+                break
+            decoder.take()
+            decoder.take_gaps()
+    except REFUSALS:
+        assert at <= decoder.stopped_at <= len(data)
+        decoder.skip_batch(rng.choice((-1, 3)), rng.choice((4, 2**63 - 1)))
+        decoder.note_damage()
+    rows, _ = decoder.take()
+    assert rows >= 0
+    decoder.finish_gaps()
+    count, starts, ends, reasons = decoder.take_gaps()
+    runs = list(zip(memoryview(starts).cast("q"), memoryview(ends).cast("q"), strict=True))
+    assert len(runs) == count == len(memoryview(reasons))
+    assert all(start < end for start, end in runs)
+    assert all(end <= start for (_, end), (start, _) in pairwise(runs))
+
+
+def _fates(data: array, rng: random.Random) -> None:
+    walk = kernels.FateWalk()
+    position = 0
+    for _ in range(100):
+        size = rng.choice((40, 200, len(data)))
+        following = walk.feed(data[position : position + size], position, len(data))
+        assert following >= position
+        if following == position and size == len(data):
+            break
+        position = following
+        if rng.random() < 0.1:
+            walk.look_ahead()
+    walk.take_aborted([(3, 0, 2**63 - 1), (-1, -1, -1)])
+    assert walk.is_decided == (not walk.undecided)
+
+
 def _find_by_timestamp(data: array, rng: random.Random) -> None:
     kernels.find_record_by_timestamp(data, rng.choice(EXTREMES_LONG), 0, LIMIT_BYTES)
 
@@ -372,7 +431,31 @@ def _survey(data: array, rng: random.Random) -> None:
     assert survey.estimated_keys <= 1.1 * survey.records + 1
 
 
+def _time_ranges(data: array, rng: random.Random) -> None:
+    """What is known of the part that could be read bounds what a reader finds there."""
+    scan = TimeRangeScan(rng.choice((1, 100, 10**6)), check_crc=rng.random() < 0.5)
+    kernels.min_timestamp(data)
+    size = 0
+    try:
+        while scan.covered_bytes + size < len(data):
+            at = scan.covered_bytes
+            size = max(size + rng.randrange(1, 300), scan.wanted_bytes)
+            if scan.feed(data[at : at + size], at):
+                size = 0
+    finally:
+        columns = scan.finish()
+        positions = memoryview(columns[0]).cast("q").tolist()
+        assert positions == sorted(set(positions))
+        assert not positions or positions[0] == 0
+        assert scan.covered_bytes <= len(data)
+        start, end = rng.randrange(-9, 999), rng.randrange(-9, 999)
+        span = rng.choice(((0, 0), (-(2**63), 2**63 - 1), (2**63 - 1, -(2**63))))
+        found = kernels.overlapping_ranges(*columns, scan.covered_bytes, *span, start, end)
+        assert all(start <= low < high <= end for low, high in found)
+
+
 TARGETS: tuple[Target, ...] = (
+    _time_ranges,
     _build_map,
     _clean,
     _survey,
@@ -390,6 +473,8 @@ TARGETS: tuple[Target, ...] = (
     _decompress,
     _validate,
     _columns,
+    _scanned_columns,
+    _fates,
     _find_by_timestamp,
 )
 

@@ -385,3 +385,93 @@ def test_importing_records_does_not_import_pyarrow() -> None:
         env={"PYTHONPATH": ":".join(sys.path)},
     )
     assert result.stdout.strip() == "False"
+
+
+# --- what a scan asks of a decoder ----------------------------------------------------------------
+
+
+def offsets_kept(data: bytes, **options: object) -> list[int]:
+    decoder = ColumnDecoder(1, start_offset=0, end_offset=2**63 - 1, **options)
+    decoder.add(data)
+    _, memories = decoder.take()
+    return list(memoryview(memories["offset"][0]).cast("q"))
+
+
+@given(
+    st.lists(st.none() | st.binary(max_size=2), min_size=1, max_size=40),
+    st.sets(st.binary(max_size=2), max_size=40),
+)
+def test_rows_with_a_wanted_key_are_kept_however_many_keys_there_are(
+    keys: list[bytes | None], wanted: set[bytes]
+) -> None:
+    data = build_batch([Record(key, b"value") for key in keys])
+
+    expected = [offset for offset, key in enumerate(keys) if key in wanted]
+    assert offsets_kept(data, keys=wanted) == expected
+
+
+@given(
+    st.lists(st.integers(-1, 6), min_size=1, max_size=10),
+    st.none() | st.integers(-1, 6),
+    st.none() | st.integers(-1, 6),
+)
+def test_rows_between_two_timestamps_are_kept_ends_included(
+    times: list[int], oldest: int | None, newest: int | None
+) -> None:
+    data = build_batch([Record(None, b"value", timestamp_ms=time) for time in times])
+
+    expected = [
+        offset
+        for offset, time in enumerate(times)
+        if (oldest is None or time >= oldest) and (newest is None or time <= newest)
+    ]
+    assert offsets_kept(data, min_timestamp_ms=oldest, max_timestamp_ms=newest) == expected
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), st.booleans()), min_size=1, max_size=30))
+def test_batches_of_aborted_transactions_are_left_out_however_many_a_producer_has(
+    transactions: list[tuple[int, bool]],
+) -> None:
+    """Each takes ten offsets, of which its one batch begins at the fifth."""
+    data = b"".join(
+        build_batch(
+            [Record(None, b"value")],
+            base_offset=10 * place + 5,
+            producer_id=producer_id,
+            transactional=True,
+        )
+        for place, (producer_id, _) in enumerate(transactions)
+    )
+    aborted = [
+        (producer_id, 10 * place + 3, 10 * place + 9)
+        for place, (producer_id, is_aborted) in enumerate(transactions)
+        if is_aborted
+    ]
+    kept = [10 * place + 5 for place, (_, is_aborted) in enumerate(transactions) if not is_aborted]
+
+    assert offsets_kept(data, aborted=aborted) == kept
+
+
+def test_a_decoder_says_when_it_has_to_know_what_was_aborted() -> None:
+    plain = build_batch([Record(None, b"value")])
+    open_ended = build_batch(
+        [Record(None, b"value")], base_offset=1, producer_id=7, transactional=True
+    )
+    decoder = ColumnDecoder(1, start_offset=0, end_offset=9, aborted=None)
+    at = decoder.add(plain + open_ended)
+
+    assert (at, decoder.is_undecided, decoder.rows) == (len(plain), True, 1)
+    decoder.decide([(7, 1, 5)])
+    assert decoder.add(plain + open_ended, at) == len(plain + open_ended)
+    assert (decoder.is_undecided, decoder.rows) == (False, 1)
+
+
+def test_a_decoder_is_full_with_the_rows_aimed_at() -> None:
+    data = b"".join(build_batch([Record(None, None)] * 3, base_offset=3 * n) for n in range(4))
+    decoder = ColumnDecoder(1, start_offset=0, end_offset=99, target_rows=5)
+    at = decoder.add(data)
+
+    assert (decoder.full, decoder.rows) == (True, 6)
+    decoder.take()
+    assert decoder.add(data, at) == len(data)
+    assert (decoder.full, decoder.rows) == (False, 6)

@@ -63,6 +63,26 @@ def test_the_batch_found_is_the_first_that_ends_at_the_offset_or_later(run: list
         assert (None if found is None else found.position) == (expected[0] if expected else None)
 
 
+@given(RUNS, st.binary(max_size=64), st.integers(0, 80))
+def test_large_batches_are_found_by_entries_of_their_own_and_never_by_garbled_ones(
+    run: list[bytes], garble: bytes, place: int
+) -> None:
+    every_batch = TopicConfig(segment_index_bytes=1200, index_interval_bytes=0)
+    files = SimulatedFileSystem()
+    segment = Segment.create(files, "/", 0, every_batch, HandleCache(), now_ms=START_MS)
+    for data in run:
+        segment.append(read_headers(data), [data])
+    headers = read_headers(b"".join(run))
+    segment.offset_index.trim()
+    content = bytearray(segment.offset_index.content())
+    content[place : place + len(garble)] = garble
+    segment.offset_index.rebuild(bytes(content[: len(content) // 8 * 8]))
+    for offset in [*range(headers[-1].next_offset + 2)] * 2:
+        expected = [h.position for h in headers if h.last_offset >= offset]
+        found = segment.find(offset)
+        assert (None if found is None else found.position) == (expected[0] if expected else None)
+
+
 @given(RUNS)
 def test_walking_a_segment_gives_every_batch_in_order(run: list[bytes]) -> None:
     segment, headers = filled(run)

@@ -5,7 +5,13 @@
     GET  /v1/status                  the cleaner, held topics, failures of retention
     GET  /v1/topics  /v1/groups
     GET  /v1/topics/{name}           its partitions
+    GET  /v1/offsets?topic=a&topic=b where the partitions begin and end; of all topics if none
     POST /v1/topics/{name}/adopt     {"configs": {name: value}}: a held topic is held no more
+    GET  /v1/leases                  what readers of the files hold
+    POST /v1/leases                  {"holder": text, "seconds": 600,
+                                      "ranges": {"orders": {"0": [from_offset, end_offset]}}}
+    POST /v1/leases/{id}/renew       {"seconds": 600}
+    POST /v1/leases/{id}/release
     POST /v1/shutdown                as SIGTERM
 
 Answers are JSON, errors {"error": sentence}. Imported when the port is first asked for something.
@@ -24,13 +30,15 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from stratalog.broker import overview
+from stratalog.broker import lease_admin, overview
 from stratalog.broker.admin_guard import AdminGuard
 from stratalog.broker.event_log import log_event
 from stratalog.broker.exposition import CONTENT_TYPE, expose
+from stratalog.broker.lease_admin import LEASE_BODY_BYTES_MAX
 from stratalog.broker.services import Services
 from stratalog.errors import (
     InvalidRequestError,
+    LeaseError,
     MetadataStoreError,
     StorageError,
     StratalogError,
@@ -67,6 +75,10 @@ class AdminPages:
         name = request.path_params["name"]
         return _json_rows({"name": name}, "partitions", overview.partitions(self.services, name))
 
+    async def offsets(self, request: Request) -> Response:
+        names = request.query_params.getlist("topic")
+        return _json_rows({}, "partitions", overview.offsets(self.services, names))
+
     async def groups(self, _request: Request) -> Response:
         return _json_rows({}, "groups", overview.groups(self.services))
 
@@ -80,6 +92,26 @@ class AdminPages:
         await self.services.topics.adopt(name, configs)
         log_event("topic_adopted", topic=name, configs=len(configs))
         return JSONResponse({"topic": name, "configs": configs})
+
+    async def leases(self, _request: Request) -> Response:
+        return _json_rows({}, "leases", lease_admin.leases(self.services))
+
+    async def grant_lease(self, request: Request) -> Response:
+        body = await _body(request, LEASE_BODY_BYTES_MAX)
+        return JSONResponse(await lease_admin.grant(self.services, body), 201)
+
+    async def renew_lease(self, request: Request) -> Response:
+        lease_id = request.path_params["id"]
+        renewed = await lease_admin.renew(self.services, lease_id, await _body(request))
+        if renewed is None:
+            raise _no_lease(lease_id)
+        return JSONResponse(renewed)
+
+    async def release_lease(self, request: Request) -> Response:
+        lease_id = request.path_params["id"]
+        if not lease_admin.release(self.services, lease_id):
+            raise _no_lease(lease_id)
+        return JSONResponse({"id": lease_id})
 
     async def stop(self, _request: Request) -> Response:
         if self.shutdown is None:
@@ -97,8 +129,13 @@ def admin_app(pages: AdminPages, guard: AdminGuard) -> ASGIApp:
             Route("/v1/status", pages.status),
             Route("/v1/topics", pages.topics),
             Route("/v1/topics/{name}", pages.topic),
+            Route("/v1/offsets", pages.offsets),
             Route("/v1/groups", pages.groups),
             Route("/v1/topics/{name}/adopt", pages.adopt, methods=["POST"]),
+            Route("/v1/leases", pages.leases),
+            Route("/v1/leases", pages.grant_lease, methods=["POST"]),
+            Route("/v1/leases/{id}/renew", pages.renew_lease, methods=["POST"]),
+            Route("/v1/leases/{id}/release", pages.release_lease, methods=["POST"]),
             Route("/v1/shutdown", pages.stop, methods=["POST"]),
         ],
         exception_handlers={
@@ -137,12 +174,12 @@ class Sliced(StreamingResponse):
         await self.stream_response(send)
 
 
-async def _body(request: Request) -> dict[str, Any]:
-    content = b""
+async def _body(request: Request, bytes_max: int = BODY_BYTES_MAX) -> dict[str, Any]:
+    content = bytearray()
     async for piece in request.stream():
         content += piece
-        if len(content) > BODY_BYTES_MAX:
-            raise HTTPException(413, f"a body has at most {BODY_BYTES_MAX} bytes")
+        if len(content) > bytes_max:
+            raise HTTPException(413, f"a body has at most {bytes_max} bytes")
     try:
         # RecursionError: brackets in brackets, thousands deep.
         body = json.loads(content)
@@ -151,6 +188,10 @@ async def _body(request: Request) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise InvalidRequestError("the body is not a JSON object")
     return body
+
+
+def _no_lease(lease_id: str) -> HTTPException:
+    return HTTPException(404, f"there is no lease {lease_id!r}: it has ended, or never was")
 
 
 def _json_rows(head: dict[str, Any], name: str, rows: Iterator[dict[str, Any]]) -> Response:
@@ -174,6 +215,8 @@ async def _in_slices(
 async def _say_why(_request: Request, error: Exception) -> Response:
     if isinstance(error, UnknownTopicError):
         status = 404
+    elif isinstance(error, LeaseError):
+        status = 400
     elif isinstance(error, StorageError | MetadataStoreError):
         status = 503
     else:

@@ -40,6 +40,7 @@ LEVELS: Final[dict[str, int]] = {
     "directory_full": logging.ERROR,
     "directory_offline": logging.ERROR,
     "handler_failed": logging.ERROR,
+    "lease_lapsed": logging.WARNING,
     "log_damaged": logging.ERROR,
     "log_offline": logging.ERROR,
     "log_uncleanable": logging.WARNING,

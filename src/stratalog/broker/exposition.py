@@ -314,6 +314,14 @@ def _of_directories(services: Services) -> Iterator[Family]:
         [((each.path,), len(each.offline_logs)) for each in directories],
         "path",
     )
+    leases = services.logs.leases.book
+    yield gauge(
+        "stratalog_directory_leased_bytes",
+        "Bytes in a log directory that would be gone but for leases.",
+        [((each.path,), leases.held_bytes(each.path)) for each in directories],
+        "path",
+    )
+    yield gauge("stratalog_leases", "Leases that readers hold.", [((), len(leases.leases))])
 
 
 def _free_bytes(directories: Iterable[LogDirectory]) -> Iterator[Sample]:

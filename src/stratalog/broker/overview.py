@@ -4,7 +4,7 @@ Only looks. Lists that grow with the number of partitions are iterators, for who
 take in slices.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Any
 
@@ -148,6 +148,31 @@ def _partitions(services: Services, name: str, count: int) -> Iterator[Json]:
             "is_damaged": log.is_damaged,
             "is_held": log.is_held,
         }
+
+
+def offsets(services: Services, names: Sequence[str]) -> Iterator[Json]:
+    """Where each partition of these topics begins and ends, or of all; nothing of a partition that
+    is not online here. Raises UnknownTopicError before the first."""
+    image = services.store.image
+    counts = {name: len(image.topic(name).partitions) for name in names or sorted(image.topics)}
+    return _offsets(services, counts)
+
+
+def _offsets(services: Services, counts: dict[str, int]) -> Iterator[Json]:
+    for name, count in counts.items():
+        for number in range(count):
+            partition = services.replicas.find(TopicPartition(name, number))
+            if partition is None or partition.log.failure is not None or partition.log.is_closed:
+                continue
+            log = partition.log
+            yield {
+                "topic": name,
+                "partition": number,
+                "log_start_offset": log.log_start_offset,
+                "high_watermark": log.high_watermark,
+                "last_stable_offset": log.last_stable_offset,
+                "log_end_offset": log.log_end_offset,
+            }
 
 
 def groups(services: Services) -> Iterator[Json]:

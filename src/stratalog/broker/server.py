@@ -33,7 +33,6 @@ from stratalog.broker.listening import SWEEP_MS, Acceptor, bind, run_later
 from stratalog.broker.loop_lag import watch_loop
 from stratalog.broker.memory import RequestMemory
 from stratalog.broker.metrics import Metrics
-from stratalog.broker.owner_file import Owner, new_token
 from stratalog.broker.requests import Handler
 from stratalog.broker.services import Endpoint, Services
 from stratalog.broker.startup import OpenedBroker, open_broker
@@ -52,6 +51,7 @@ from stratalog.protocol.api import ApiKey
 from stratalog.replication.replica_manager import ReplicaManager
 from stratalog.storage.files import FileSystem
 from stratalog.storage.log import Log
+from stratalog.storage.owner_file import Owner, new_token
 
 _READERS = 2
 _FINISH_SECONDS = 5.0

@@ -7,8 +7,9 @@ noticed by both sides.
 """
 
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from stratalog.protocol.error_codes import ErrorCode
 from stratalog.protocol.messages.fetch import FetchPartition, FetchRequest, PartitionData
@@ -80,8 +81,7 @@ def _weight(topic: str) -> int:
     return 1 + len(topic) // 64
 
 
-@dataclass(frozen=True, slots=True)
-class FetchContext:
+class FetchContext(NamedTuple):
     """One fetch: what it is to read, and how it is to be answered."""
 
     error: ErrorCode = ErrorCode.NONE
@@ -103,8 +103,8 @@ class FetchContext:
                     yield (topic.topic, topic.topic_id, wanted.partition), wanted
 
     def news(
-        self, answers: Iterable[tuple[Key, PartitionData]]
-    ) -> Iterable[tuple[Key, PartitionData]]:
+        self, answers: Sequence[tuple[Key, PartitionData]]
+    ) -> Sequence[tuple[Key, PartitionData]]:
         """Those of the answers that the client is to be sent."""
         session = self.session
         if session is None:

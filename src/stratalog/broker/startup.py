@@ -16,7 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from stratalog.broker.finding import find_directory, read_controller, survey_directory
-from stratalog.broker.owner_file import Owner, remove_owner_files, write_owner_files
 from stratalog.clock import Clock, SystemClock
 from stratalog.config import BrokerConfig, TopicConfig
 from stratalog.errors import (
@@ -43,6 +42,7 @@ from stratalog.storage.layout import (
 )
 from stratalog.storage.making import NewLog
 from stratalog.storage.manager import LogManager
+from stratalog.storage.owner_file import Owner, remove_owner_files, write_owner_files
 
 # In the directories without the store: where it is, so that they are not adopted without it.
 METADATA_POINTER = ".stratalog-metadata-in"

@@ -13,6 +13,7 @@ from stratalog.broker.services import Services
 from stratalog.metadata.image import MetadataChange
 from stratalog.storage.context import DiskState
 from stratalog.storage.layout import TopicPartition
+from stratalog.storage.lease_book import LeaseEnd
 
 _STATE_EVENTS = {
     DiskState.ONLINE: "directory_online",
@@ -59,6 +60,7 @@ class StateEvents:
             reasons = directory.offline_logs
             _say_some("log_offline", ({"log": key, "reason": reasons[key]} for key in news))
         self._look_at_cleaning()
+        self._look_at_leases()
         failures = self._services.logs.retention_failures
         for key in _news(self._retention, failures):
             log_event("retention_failed", log=key, reason=failures[key])
@@ -79,6 +81,19 @@ class StateEvents:
         for key in self._uncleanable.keys() - reasons.keys():
             log_event("log_cleanable", log=key)
         self._uncleanable = reasons
+
+    def _look_at_leases(self) -> None:
+        news = self._services.logs.leases.book.news
+        while news:
+            ended = news.popleft()
+            is_asked = ended.end in (LeaseEnd.RELEASED, LeaseEnd.EXPIRED)
+            log_event(
+                "lease_ended" if is_asked else "lease_lapsed",
+                id=ended.lease.lease_id,
+                holder=ended.lease.holder,
+                reason=ended.end.value,
+                held_bytes=ended.held_bytes,
+            )
 
     def stop(self) -> None:
         self._unsubscribe()

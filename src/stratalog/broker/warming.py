@@ -19,10 +19,10 @@ def warm(part: FileSlice, size_bytes: int) -> int:
 
 
 def is_cached(descriptor: int, position: int, size_bytes: int) -> bool:
-    """Whether reading would not wait for a disk, judged by the first and the last byte."""
+    """Whether reading would not wait for a disk, judged by the last byte: the first ones have just
+    been read, to find out that a batch starts there."""
     try:
-        for at in (position, position + size_bytes - 1):
-            os.preadv(descriptor, (_PROBE,), at, os.RWF_NOWAIT)
+        os.preadv(descriptor, (_PROBE,), position + size_bytes - 1, os.RWF_NOWAIT)
     except BlockingIOError:
         return False
     except OSError:

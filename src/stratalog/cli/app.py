@@ -18,12 +18,17 @@ from stratalog.cli.find import find
 from stratalog.cli.group import ListCommand, list_groups, reset_offsets
 from stratalog.cli.group import delete as group_delete
 from stratalog.cli.group import describe as group_describe
+from stratalog.cli.lease import list_leases
+from stratalog.cli.lease import release as lease_release
 from stratalog.cli.main import run_command
 from stratalog.cli.produce import ProduceCommand, produce
 from stratalog.cli.repair import repair
 from stratalog.cli.retention import explain as retention_explain
 from stratalog.cli.retention import run as retention_run
+from stratalog.cli.scan import explain as scan_explain
 from stratalog.cli.segments import segments
+from stratalog.cli.spark import package as spark_package
+from stratalog.cli.spark import sql as spark_sql
 from stratalog.cli.topic import alter as topic_alter
 from stratalog.cli.topic import create as topic_create
 from stratalog.cli.topic import delete as topic_delete
@@ -60,6 +65,19 @@ cleaner_app = typer.Typer(
 cleaner_app.command("explain")(cleaner_explain)
 cleaner_app.command("run")(cleaner_run)
 app.add_typer(cleaner_app)
+scan_app = typer.Typer(
+    name="scan", help="Reading topics from their files, without a broker.", no_args_is_help=True
+)
+scan_app.command("explain")(scan_explain)
+app.add_typer(scan_app)
+lease_app = typer.Typer(
+    name="lease",
+    help="What readers of a log directory's files hold, and ending it.",
+    no_args_is_help=True,
+)
+lease_app.command("list")(list_leases)
+lease_app.command("release")(lease_release)
+app.add_typer(lease_app)
 topic_app = typer.Typer(
     name="topic", help="Topics of a broker: create, look at, alter, delete.", no_args_is_help=True
 )
@@ -82,6 +100,12 @@ group_app.command("describe")(group_describe)
 group_app.command("reset-offsets")(reset_offsets)
 group_app.command("delete")(group_delete)
 app.add_typer(group_app)
+spark_app = typer.Typer(
+    name="spark", help="Ask a log directory through Spark.", no_args_is_help=True
+)
+spark_app.command("sql")(spark_sql)
+spark_app.command("package")(spark_package)
+app.add_typer(spark_app)
 config_app = typer.Typer(name="config", help="Configs of topics and brokers.", no_args_is_help=True)
 config_app.command("describe")(config_describe)
 config_app.command("alter")(config_alter)

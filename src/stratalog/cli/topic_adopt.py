@@ -64,7 +64,7 @@ def _admin(log_dir: str | None, admin_url: str | None, token: str | None) -> tup
         if not token:
             raise UsageError("--admin-url needs --token: the broker refuses changes without it.")
         return admin_url, token
-    from stratalog.broker.owner_file import read_owner
+    from stratalog.storage.owner_file import read_owner
 
     assert log_dir is not None
     owner = read_owner(log_dir)

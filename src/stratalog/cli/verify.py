@@ -2,6 +2,8 @@
 
 Reads every byte of every log and says what is wrong where. Directories may be in use, by a broker
 of ours or by Apache Kafka. Exit code 1 if anything is wrong.
+
+``--write-time-ranges`` also writes what a scan prunes by, where nobody owns the directory.
 """
 
 import os
@@ -24,6 +26,7 @@ from stratalog.cli.output import (
 
 if TYPE_CHECKING:
     from stratalog.storage.check import DirectoryReport
+    from stratalog.storage.time_range_filling import FilledRanges
 
 # Long enough for an owner to finish the write that was seen half done.
 LOOK_AGAIN_AFTER_S = 0.1
@@ -37,6 +40,13 @@ def verify(
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", help="Threads; by default one for each core.")
     ] = 0,
+    write_time_ranges: Annotated[
+        bool,
+        typer.Option(
+            "--write-time-ranges",
+            help="Then write the time ranges that are missing; nobody may own the directories.",
+        ),
+    ] = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """Check every CRC, record, index, snapshot and checkpoint."""
@@ -44,10 +54,13 @@ def verify(
 
     from stratalog.storage.check import CheckRun
     from stratalog.storage.files import OsFileSystem
+    from stratalog.storage.time_range_filling import fill_time_ranges
 
     if jobs < 0:
         raise UsageError(f"--jobs {jobs} cannot be negative.")
     files = OsFileSystem()
+    if write_time_ranges:
+        _refuse_owned(directories)
     started = time.monotonic()
     with _progress(directories) as progress, ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
         run = CheckRun(
@@ -57,12 +70,36 @@ def verify(
             wait=lambda: time.sleep(LOOK_AGAIN_AFTER_S),
         )
         reports = [run.check(directory) for directory in directories]
+        seconds = time.monotonic() - started
+        filled = None
+        if write_time_ranges:
+            filled = [fill_time_ranges(files, each, each=pool.map) for each in directories]
     if output is OutputFormat.JSON:
-        _write_json(reports)
+        _write_json(reports, filled)
     else:
-        _write_text(reports, time.monotonic() - started)
-    if any(report.findings for report in reports):
+        _write_text(reports, seconds)
+        _write_filled(filled)
+    has_failed = any(each.failures for each in filled or ())
+    if has_failed or any(report.findings for report in reports):
         raise typer.Exit(1)
+
+
+def _refuse_owned(directories: list[str]) -> None:
+    """Before hours are spent on reading."""
+    from stratalog.storage.files import OsFileSystem
+    from stratalog.storage.inspection import find_replicas
+    from stratalog.storage.layout import LOCK_FILE
+    from stratalog.storage.readonly import lock_owner
+
+    for directory in directories:
+        root = find_replicas(OsFileSystem(), directory).log_directory
+        owner = lock_owner(f"{root}/{LOCK_FILE}")
+        if owner is not None:
+            raise UsageError(
+                f"{root} is owned by process {owner}, which may be writing to it. A stratalog "
+                "broker writes time ranges itself; stop any other, or verify without "
+                "--write-time-ranges."
+            )
 
 
 @contextmanager
@@ -117,11 +154,26 @@ def _write_text(reports: list["DirectoryReport"], seconds: float) -> None:
     )
 
 
-def _write_json(reports: list["DirectoryReport"]) -> None:
+def _write_filled(filled: list["FilledRanges"] | None) -> None:
+    if filled is None:
+        return
+    for each in filled:
+        for failure in each.failures:
+            write_line(f"error: no time ranges: {failure}")
+    written = sum(each.written for each in filled)
+    present = sum(each.present for each in filled)
+    write_line(f"time ranges: {plural(written, 'segment')} written, {present} had them")
+
+
+def _write_json(
+    reports: list["DirectoryReport"], filled: list["FilledRanges"] | None = None
+) -> None:
     from dataclasses import asdict
 
+    ranges = {} if filled is None else {"time_ranges": [asdict(each) for each in filled]}
     write_json(
-        {
+        ranges
+        | {
             "directories": [
                 {
                     "path": report.path,

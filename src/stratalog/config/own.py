@@ -26,6 +26,21 @@ class OwnSettings:
         doc="Appends to a log directory are refused while its file system has less than this "
         "free, so that checkpoints, deletes and metadata still find room on a full disk.",
     )
+    log_lease_max_bytes: int = setting(
+        10 << 30,
+        kind=Kind.LONG,
+        at_least=0,
+        ours=True,
+        doc="How much of what is deleted may be kept in a log directory for those who hold a lease "
+        "on it. Above it, the oldest lease ends.",
+    )
+    log_lease_max_ms: int = setting(
+        3_600_000,
+        kind=Kind.LONG,
+        at_least=1,
+        ours=True,
+        doc="How long a lease may last after it was last renewed; who asks for more gets this.",
+    )
     log_cleaner_hash: str = setting(
         "siphash",
         one_of=("siphash", "md5"),

@@ -135,6 +135,8 @@ def encode_response(api_key: int, version: int, correlation_id: int, response: A
     if not has_records:
         return [head + body]
     body[0] = head + body[0]
+    if not body[-1]:
+        body.pop()  # nothing follows the last records: no call to send it
     return cast(Buffers, body)
 
 

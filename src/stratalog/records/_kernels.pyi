@@ -1,6 +1,6 @@
 """Types of the compiled module (see _kernels.pyx and the .pxi files it includes)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, final
 
 from typing_extensions import Buffer
@@ -313,6 +313,7 @@ class ProducedBatches:
     header: BatchHeader  # of the batch as it will be stored, at position 0
     buffers: list[Buffer]  # its bytes, to be written one after the other
     size_bytes: int
+    min_timestamp_ms: int
     max_timestamp_ms: int
     log_append_time_ms: int  # -1 for CreateTime
     rebuilt: bool  # whether records were encoded anew, in another codec or format
@@ -349,7 +350,11 @@ class ColumnDecoder:
     """
 
     rows: int
-    full: bool  # whether the last add() stopped because of target_bytes
+    full: bool  # whether the last add() stopped because of target_bytes or target_rows
+    batches: int  # passed so far, whether they had rows or not
+    next_offset: int  # what a batch has to begin with at least; -1 if any will do
+    stopped_at: int  # what add() returned, or would have if it had not raised: a byte of its buffer
+    is_undecided: bool  # whether add() stopped at a transactional batch: decide() is needed
     def __init__(
         self,
         wanted: int,
@@ -359,17 +364,78 @@ class ColumnDecoder:
         check_crc: bool = True,
         include_control: bool = False,
         target_bytes: int = 2147483647,
-        aborted: Iterable[tuple[int, int, int]] = (),
-    ) -> None: ...
+        target_rows: int = 2147483647,
+        aborted: Iterable[tuple[int, int, int]] | None = (),
+        segment_base_offset: int = -1,
+        in_microseconds: bool = False,
+        gaps: bool = False,
+        min_timestamp_ms: int | None = None,
+        max_timestamp_ms: int | None = None,
+        keys: Iterable[bytes] | None = None,
+    ) -> None:
+        """``aborted``: (producer id, first offset, last offset) of each transaction to leave out;
+        ``None`` if that is to be asked for, with ``is_undecided``, when the first is met.
+
+        ``segment_base_offset``: the batches are those of one segment, read to where the buffers
+        end. They have to grow and to be within reach of its base offset; one whose offsets lie
+        behind the range does not end the reading. ``gaps``: no rows, but what would be left out.
+        Timestamps and keys are of the rows to keep, both ends included."""
+
     def add(
-        self, buffer: Buffer, at: int = 0, position: int = 0, limit_bytes: int = 2147483647
+        self,
+        buffer: Buffer,
+        at: int = 0,
+        position: int = 0,
+        limit_bytes: int = 2147483647,
+        expected_bytes: int = -1,
     ) -> int:
         """Add whole batches from byte ``at`` on and return where it stopped: at a batch that is
         cut, or beyond the range of offsets, or that would be one too many. ``position`` is the
-        file position of byte 0."""
+        file position of byte 0. ``expected_bytes`` is how much will be added until ``take``."""
+
+    def decide(self, aborted: Iterable[tuple[int, int, int]]) -> None:
+        """Say which transactions were aborted; all others were committed."""
+
+    def note_damage(self) -> None:
+        """Bytes are passed over here: what is missing before the next batch was in them."""
+
+    def skip_batch(self, base_offset: int, next_offset: int) -> None:
+        """A batch cannot be read: its offsets are lost. ``base_offset`` is -1 if unknown."""
+
+    def finish_gaps(self) -> None:
+        """There are no more batches: what is left of the range is missing."""
 
     def take(self) -> tuple[int, dict[str, tuple[Any, ...]]]:
         """The rows so far and the memory of their columns; the decoder is empty afterwards."""
+
+    def take_gaps(self) -> tuple[int, Buffer, Buffer, Buffer]:
+        """The gaps so far, but for one that may still grow: how many, start offsets, end offsets
+        and reasons, which are places in ``GAP_REASONS``."""
+
+GAP_REASONS: tuple[str, ...]
+
+# --- transactions (_fates.pxi) --------------------------------------------------------------------
+
+@final
+class FateWalk:
+    """Follows batches in the order of the log, and tells which transactions were aborted."""
+
+    aborted: list[tuple[int, int, int]]  # producer id, first offset seen, offset of the marker
+    next_offset: int  # batches that begin before it were seen already, and are passed over
+    is_ahead: bool
+    @property
+    def undecided(self) -> dict[int, int]:
+        """The producers whose transaction has not ended, and the first offset seen of it."""
+    @property
+    def is_decided(self) -> bool: ...
+    def look_ahead(self) -> None:
+        """From here on only markers count: transactions that begin now are nobody's concern."""
+    def take_aborted(self, aborted: Iterable[tuple[int, int, int]]) -> None:
+        """What a transaction index says: producer id, first and last offset of each."""
+    def feed(self, buffer: Buffer, position: int, end_position: int) -> int:
+        """Walk what is in ``buffer``, whose byte 0 is byte ``position`` of a file, up to
+        ``end_position``; returns where the next header begins, perhaps far behind the buffer. If
+        it lies inside, more of it is needed than is there."""
 
 # --- lookup (_lookup.pxi) -------------------------------------------------------------------------
 
@@ -536,3 +602,71 @@ class KeySurvey(_BatchWalk):
     def latest_horizon_ms(self) -> int: ...
     @property
     def estimated_keys(self) -> int: ...
+
+class TimeRangeGather:
+    """The time ranges of batches that are being appended, one for about ``range_bytes``; whoever
+    inherits writes them. The last batch added is known by position, offset and CRC."""
+
+    range_bytes: int
+    end: int
+    last_position: int
+    last_offset: int
+    last_crc: int
+    @property
+    def waiting(self) -> int:
+        """How many ranges wait to be written."""
+    @property
+    def gathered_end(self) -> int:
+        """Where they end; behind it, up to ``end``, a range has begun."""
+    def restart(self, position: int, range_bytes: int) -> None:
+        """Forget all; what is added next begins at ``position``."""
+    def add(self, end: int, batches: Sequence[BatchHeader], min_ms: int) -> bool:
+        """``batches`` were appended up to byte ``end``, their smallest timestamp is ``min_ms``; if
+        nobody knows it (-2**63), their headers are not believed about the largest either. Returns
+        whether enough ranges wait to be written."""
+    def end_range(self) -> None:
+        """Let the range that was begun, if any, end here."""
+    def columns(self) -> tuple[bytearray, bytearray, bytearray]:
+        """Of the ranges that wait: positions, smallest and largest timestamps, as native signed
+        64-bit numbers. One without records has a minimum above its maximum."""
+    def forget(self) -> None:
+        """They are written."""
+
+@final
+class TimeRangeScan(_BatchWalk):
+    """The time ranges of a segment's batches, fed from its start: one for about
+    ``range_bytes``."""
+
+    def __init__(self, range_bytes: int, check_crc: bool = True) -> None: ...
+    @property
+    def range_bytes(self) -> int: ...
+    @property
+    def covered_bytes(self) -> int:
+        """Where the last batch that was taken ends."""
+    @property
+    def last_position(self) -> int:
+        """Where it begins; -1 if there was none."""
+    @property
+    def last_offset(self) -> int: ...
+    @property
+    def last_crc(self) -> int: ...
+    def finish(self) -> tuple[bytearray, bytearray, bytearray]:
+        """Positions, smallest and largest timestamps, as native signed 64-bit numbers."""
+
+def min_timestamp(buffer: Buffer) -> int:
+    """The smallest timestamp in whole batches; -2**63 where only decompressing one would tell,
+    2**63 - 1 where they hold no record."""
+
+def overlapping_ranges(
+    positions: Buffer,
+    minima: Buffer,
+    maxima: Buffer,
+    covered: int,
+    min_ms: int,
+    max_ms: int,
+    start: int,
+    end: int,
+) -> list[tuple[int, int]]:
+    """The bytes of [start, end) that may hold a timestamp of [min_ms, max_ms], as runs in order;
+    from ``covered`` on there may be any. The columns are native signed 64-bit numbers, positions
+    ascend from 0."""

@@ -14,11 +14,13 @@ no length, count or offset in them is believed before it was compared with the b
     _resync.pxi    find the next valid batch after damage
     _encode.pxi    write headers and records
     _validate.pxi  what a leader checks in produced batches
-    _columns.pxi   records to columns
+    _columns.pxi   records to columns (_table, _table_memory), or what they leave out (_gaps)
+    _fates.pxi     which transactions were aborted
     _lookup.pxi    find one record of a batch by its timestamp
     _clean.pxi     compaction: the offset map (_hash, _offset_map, _map_builder), the filter of
                    records (_walk, _transactions)
     _survey.pxi    count what a compaction would meet
+    _time_ranges.pxi  smallest and largest timestamps of runs of batches
 """
 
 include "_bytes.pxi"
@@ -31,6 +33,8 @@ include "_resync.pxi"
 include "_encode.pxi"
 include "_validate.pxi"
 include "_columns.pxi"
+include "_fates.pxi"
 include "_lookup.pxi"
 include "_clean.pxi"
 include "_survey.pxi"
+include "_time_ranges.pxi"

@@ -6,6 +6,7 @@
 cdef struct Encoder:
     uint8_t *place
     int64_t base_timestamp_ms
+    int64_t min_timestamp_ms
     int64_t max_timestamp_ms
     int32_t count
 
@@ -46,6 +47,7 @@ cdef void encode_one(Encoder *encoder, const uint8_t *data, const RecordView *r,
     cdef int32_t body, headers
     if encoder.count == 0:
         encoder.base_timestamp_ms = timestamp_ms
+        encoder.min_timestamp_ms = INT64_MAX
         encoder.max_timestamp_ms = -1
     delta = <int64_t> (<uint64_t> timestamp_ms - <uint64_t> encoder.base_timestamp_ms)
     headers = copy_record_headers(data, r.headers_at, r.end_at, r.header_count, NULL)
@@ -63,6 +65,8 @@ cdef void encode_one(Encoder *encoder, const uint8_t *data, const RecordView *r,
     encoder.count += 1
     if timestamp_ms > encoder.max_timestamp_ms:
         encoder.max_timestamp_ms = timestamp_ms
+    if timestamp_ms < encoder.min_timestamp_ms:
+        encoder.min_timestamp_ms = timestamp_ms
 
 
 cdef inline int judge_rebuilt(const Policy *policy, bint is_log_append_time, int32_t key_size,
@@ -182,6 +186,8 @@ cdef ProducedBatches finish_rebuilt(bytearray out, const Encoder *encoder, const
     produced.header = make_header(&h)
     produced.buffers = [out]
     produced.size_bytes = size
+    produced.min_timestamp_ms = (policy.now_ms if policy.log_append_time
+                                 else encoder.min_timestamp_ms)
     produced.max_timestamp_ms = h.max_timestamp_ms
     produced.log_append_time_ms = policy.now_ms if policy.log_append_time else -1
     produced.rebuilt = True

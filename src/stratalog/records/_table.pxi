@@ -31,6 +31,7 @@ cdef extern from "<sys/mman.h>" nogil:
 
 cdef enum:
     HUGE_PAGE_BYTES = 2097152
+    RESERVED_BYTES_MIN = 65536      # what is smaller grows as it likes
     RECORD_BYTES_MIN = 7            # a record with neither key, value nor headers
     HEADER_BYTES_MIN = 2
 
@@ -40,6 +41,9 @@ COLUMN_NAMES = (
     "producer_id", "producer_epoch", "sequence", "is_control", "is_transactional", "codec",
     "batch_position", "batch_base_offset",
 )
+
+include "_row_filter.pxi"
+include "_gaps.pxi"
 
 cdef struct Binary:                 # a column of Arrow's type binary
     Scratch offsets                 # int32, one more than there are values
@@ -58,22 +62,33 @@ cdef struct Table:
     uint32_t wanted                 # a bit for each column
     bint check_crc
     bint include_control
+    bint in_microseconds            # the unit of the timestamps
     int64_t start_offset
     int64_t end_offset
+    int64_t next_offset             # batches may not begin before it; -1 if they may
+    int64_t highest_offset          # that a batch of the segment can have
+    int64_t batches
     int64_t rows
     int64_t header_rows
     int64_t decoded_bytes
     int64_t expected_bytes          # how much is about to be added; 0 once memory was reserved
     int64_t target_bytes
-    bint full                       # whether the last run stopped because of target_bytes
+    int64_t target_rows
+    bint full                       # whether the last run stopped because of a target
     Scratch fixed[COLUMN_COUNT]     # the columns of one width
     Scratch list_offsets            # int32: where each record's headers begin
+    Scratch list_valid              # a bit for each record that has headers
+    int64_t list_null_count
     Binary key
     Binary value
     Binary header_key
     Binary header_value
     AbortedRange *aborted
     Py_ssize_t aborted_count
+    bint needs_fates                # transactions count, and which were aborted is not known yet
+    bint undecided                  # whether the last run stopped because of that
+    RowFilter filter
+    Gaps gaps
 
 
 cdef int column_width(int column) noexcept nogil:
@@ -94,104 +109,7 @@ cdef inline bint wants(const Table *table, int column) noexcept nogil:
     return (table.wanted >> column) & 1
 
 
-# --- memory ------------------------------------------------------------------------------------
-
-
-cdef inline bint ensure(Scratch *scratch, Py_ssize_t more) noexcept nogil:
-    """Make room for `more` bytes without counting them as used."""
-    cdef Py_ssize_t used = scratch.used
-    if scratch.capacity - used >= more:
-        return True
-    if scratch_room(scratch, more) == NULL:
-        return False
-    scratch.used = used
-    if scratch.capacity >= 2 * HUGE_PAGE_BYTES:
-        ask_for_huge_pages(scratch)
-    return True
-
-
-cdef void ask_for_huge_pages(Scratch *scratch) noexcept nogil:
-    """Columns are written once from end to end: page faults would cost more than the copying."""
-    cdef size_t start = (<size_t> scratch.data + HUGE_PAGE_BYTES - 1) & ~<size_t> (
-        HUGE_PAGE_BYTES - 1)
-    cdef size_t end = (<size_t> scratch.data + <size_t> scratch.capacity) & ~<size_t> (
-        HUGE_PAGE_BYTES - 1)
-    if start < end:
-        madvise(<void *> start, end - start, MADV_HUGEPAGE)
-
-
-cdef inline bint ensure_bits(Scratch *scratch, int64_t bit_count, int64_t more) noexcept nogil:
-    """Room for bits [bit_count, bit_count + more), all zero; bytes in use are those with bits."""
-    cdef Py_ssize_t size = <Py_ssize_t> ((bit_count + more + 7) // 8)
-    cdef Py_ssize_t used = scratch.used
-    if size > used:
-        if scratch_room(scratch, size - used) == NULL:
-            return False
-        memset(scratch.data + used, 0, <size_t> (size - used))
-    return True
-
-
-cdef inline bint ensure_binary(Binary *binary, int64_t rows, Py_ssize_t more_rows,
-                               Py_ssize_t more_bytes) noexcept nogil:
-    return (ensure(&binary.offsets, 4 * more_rows) and ensure(&binary.data, more_bytes)
-            and ensure_bits(&binary.valid, rows, more_rows))
-
-
-cdef void reserve(Table *table, Py_ssize_t rows, Py_ssize_t size) noexcept nogil:
-    """Guess by the first batch how much memory the whole run needs, and ask for it at once.
-
-    Only what is written to costs anything, while memory that grows step by step costs a page
-    fault for each 4 KiB. Too little is made up for later, so failing is no fault."""
-    cdef int64_t batches = min(table.expected_bytes, table.target_bytes) // max(size, 1)
-    cdef int64_t more_rows = rows * batches
-    cdef int64_t more_bytes = size * batches
-    cdef int column
-    table.expected_bytes = 0
-    if more_bytes < HUGE_PAGE_BYTES:
-        return
-    for column in range(COLUMN_COUNT):
-        if wants(table, column):
-            ensure(&table.fixed[column], <Py_ssize_t> (column_width(column) * more_rows))
-    if wants(table, COLUMN_KEY):
-        ensure_binary(&table.key, 0, 0, <Py_ssize_t> more_bytes)
-        ensure(&table.key.offsets, <Py_ssize_t> (4 * more_rows))
-    if wants(table, COLUMN_VALUE):
-        ensure_binary(&table.value, 0, 0, <Py_ssize_t> more_bytes)
-        ensure(&table.value.offsets, <Py_ssize_t> (4 * more_rows))
-    if wants(table, COLUMN_HEADERS):
-        ensure(&table.list_offsets, <Py_ssize_t> (4 * more_rows))
-
-
-cdef bint ensure_rows(Table *table, Py_ssize_t rows, Py_ssize_t size) noexcept nogil:
-    """Room for a batch of `rows` records in `size` bytes, so that adding them needs no checks."""
-    cdef int column
-    cdef int width
-    cdef Py_ssize_t headers
-    if table.expected_bytes:
-        reserve(table, rows, size)
-    for column in range(COLUMN_COUNT):
-        if not wants(table, column):
-            continue
-        width = column_width(column)
-        if width:
-            if not ensure(&table.fixed[column], width * rows):
-                return False
-        elif column == COLUMN_IS_CONTROL or column == COLUMN_IS_TRANSACTIONAL:
-            if not ensure_bits(&table.fixed[column], table.rows, rows):
-                return False
-    if wants(table, COLUMN_KEY) and not ensure_binary(&table.key, table.rows, rows, size):
-        return False
-    if wants(table, COLUMN_VALUE) and not ensure_binary(&table.value, table.rows, rows, size):
-        return False
-    if wants(table, COLUMN_HEADERS):
-        headers = size // HEADER_BYTES_MIN
-        if not ensure(&table.list_offsets, 4 * rows):
-            return False
-        if not ensure_binary(&table.header_key, table.header_rows, headers, size):
-            return False
-        if not ensure_binary(&table.header_value, table.header_rows, headers, size):
-            return False
-    return True
+include "_table_memory.pxi"
 
 
 # --- taking a batch back -----------------------------------------------------------------------
@@ -203,6 +121,7 @@ cdef bint ensure_rows(Table *table, Py_ssize_t rows, Py_ssize_t size) noexcept n
 cdef struct Mark:
     int64_t rows
     int64_t header_rows
+    int64_t list_null_count
     int64_t null_counts[4]
     Py_ssize_t data_used[4]
 
@@ -218,6 +137,7 @@ cdef inline Mark mark_of(Table *table) noexcept nogil:
     cdef int which
     mark.rows = table.rows
     mark.header_rows = table.header_rows
+    mark.list_null_count = table.list_null_count
     for which in range(4):
         mark.null_counts[which] = binary_of(table, which).null_count
         mark.data_used[which] = binary_of(table, which).data.used
@@ -238,6 +158,8 @@ cdef void take_back(Table *table, const Mark *mark) noexcept nogil:
     cdef int which, column
     table.rows = mark.rows
     table.header_rows = mark.header_rows
+    table.list_null_count = mark.list_null_count
+    clear_bits(&table.list_valid, mark.rows)
     for which in range(4):
         binary = binary_of(table, which)
         rows = mark.rows if which < 2 else mark.header_rows
@@ -297,7 +219,20 @@ cdef void add_headers(Table *table, const uint8_t *data, const RecordView *r) no
         if size > 0:
             at += size
         table.header_rows += 1
+    if r.header_count:
+        table.list_valid.data[table.rows >> 3] |= <uint8_t> (1 << (table.rows & 7))
+    else:
+        table.list_null_count += 1
     add_i32(&table.list_offsets, <int32_t> table.header_rows)
+
+
+cdef inline int64_t microseconds(int64_t timestamp_ms) noexcept nogil:
+    """As far as the type goes: nobody sets such a timestamp but to see what happens."""
+    if timestamp_ms > INT64_MAX // 1000:
+        return INT64_MAX
+    if timestamp_ms < -(INT64_MAX // 1000):
+        return -INT64_MAX
+    return timestamp_ms * 1000
 
 
 cdef inline void add_row(Table *table, const uint8_t *data, const RecordView *r, int64_t offset,
@@ -305,7 +240,8 @@ cdef inline void add_row(Table *table, const uint8_t *data, const RecordView *r,
     if wants(table, COLUMN_OFFSET):
         add_i64(&table.fixed[COLUMN_OFFSET], offset)
     if wants(table, COLUMN_TIMESTAMP):
-        add_i64(&table.fixed[COLUMN_TIMESTAMP], timestamp_ms)
+        add_i64(&table.fixed[COLUMN_TIMESTAMP],
+                microseconds(timestamp_ms) if table.in_microseconds else timestamp_ms)
     if wants(table, COLUMN_KEY):
         add_binary(&table.key, table.rows, data + r.key_at, r.key_size)
     if wants(table, COLUMN_VALUE):
@@ -364,13 +300,17 @@ cdef inline int32_t sequence_of(const Header *h, int32_t offset_delta) noexcept 
     return <int32_t> ((<uint32_t> h.base_sequence + <uint32_t> offset_delta) & 0x7FFFFFFF)
 
 
+cdef inline int64_t offset_in(const Header *h, const RecordView *r) noexcept nogil:
+    return <int64_t> (<uint64_t> h.base_offset + <uint64_t> r.offset_delta)
+
+
 cdef int add_records(Table *table, const uint8_t *data, Py_ssize_t size,
                      const Header *h) noexcept nogil:
     """Add the records of one v2 batch that are in the range of offsets; `data` are they all."""
     cdef RecordView record
     cdef Mark mark = mark_of(table)
     cdef Py_ssize_t at = 0
-    cdef int64_t offset
+    cdef int64_t offset, timestamp_ms
     cdef int32_t i
     cdef int fault
     if h.record_count > size // RECORD_BYTES_MIN:
@@ -382,17 +322,49 @@ cdef int add_records(Table *table, const uint8_t *data, Py_ssize_t size,
         if fault:
             take_back(table, &mark)
             return fault
-        offset = <int64_t> (<uint64_t> h.base_offset + <uint64_t> record.offset_delta)
+        offset = offset_in(h, &record)
         if offset < table.start_offset or offset >= table.end_offset:
             continue
-        add_row(table, data, &record, offset, record_timestamp(h, &record),
-                sequence_of(h, record.offset_delta))
+        timestamp_ms = record_timestamp(h, &record)
+        if table.filter.is_set and not keeps_row(
+                &table.filter, data + record.key_at, record.key_size, timestamp_ms):
+            continue
+        add_row(table, data, &record, offset, timestamp_ms, sequence_of(h, record.offset_delta))
     if h.record_count and at != size:
         take_back(table, &mark)
         return FAULT_RECORDS_REMAINING
     add_batch_columns(table, h, mark.rows, (h.attributes & TIMESTAMP_TYPE_BIT) != 0,
                       h.base_offset)
-    table.decoded_bytes += size
+    if table.expected_bytes and table.rows > mark.rows:
+        reserve(table, size)
+    # Of a batch that few rows are kept of, only as much counts, or many small results would come.
+    if table.rows - mark.rows == h.record_count:
+        table.decoded_bytes += size
+    elif table.rows > mark.rows:
+        table.decoded_bytes += size * (table.rows - mark.rows) // h.record_count
+    return FAULT_NONE
+
+
+cdef int note_records(Table *table, const uint8_t *data, Py_ssize_t size, const Header *h,
+                      int reason) noexcept nogil:
+    """Instead of adding them, when gaps are looked for."""
+    cdef RecordView record
+    cdef Py_ssize_t at = 0
+    cdef int64_t offset
+    cdef int32_t i
+    cdef int fault = walk_records(data, size, h.record_count)
+    if fault:
+        return fault
+    if not ensure_gaps(&table.gaps, h.record_count):
+        return FAULT_MEMORY
+    # Damage reaches to where the next batch begins; what that lacks, compaction took.
+    note_until(&table.gaps, h.base_offset, table.gaps.missing)
+    table.gaps.missing = GAP_COMPACTED
+    for i in range(h.record_count):
+        parse_record(data, size, &at, &record)
+        offset = offset_in(h, &record)
+        if table.start_offset <= offset < table.end_offset:
+            note_offset(&table.gaps, offset, reason)
     return FAULT_NONE
 
 
@@ -402,6 +374,14 @@ cdef int add_message(Table *table, const uint8_t *data, const MessageView *m,
     cdef RecordView record
     cdef int64_t first_row = table.rows
     if m.offset < table.start_offset or m.offset >= table.end_offset:
+        return FAULT_NONE
+    if table.gaps.is_on:
+        if not ensure_gaps(&table.gaps, 1):
+            return FAULT_MEMORY
+        note_offset(&table.gaps, m.offset, GAP_NONE)
+        return FAULT_NONE
+    if table.filter.is_set and not keeps_row(
+            &table.filter, data + m.key_at, m.key_size, m.timestamp_ms):
         return FAULT_NONE
     if not ensure_rows(table, 1, max(m.key_size, 0) + max(m.value_size, 0)):
         return FAULT_MEMORY
@@ -437,5 +417,6 @@ cdef int add_wrapped(Table *table, const uint8_t *data, Py_ssize_t size,
         if fault:
             take_back(table, &mark)
             return fault
-    table.decoded_bytes += size
+    if table.rows > mark.rows:
+        table.decoded_bytes += size
     return FAULT_NONE

@@ -40,6 +40,7 @@ cdef struct Policy:
 
 
 cdef struct Walk:
+    int64_t min_timestamp_ms
     int64_t max_timestamp_ms
     int64_t rejected_count
     bint offsets_count_from_zero
@@ -53,6 +54,7 @@ cdef class ProducedBatches:
     cdef readonly BatchHeader header
     cdef readonly list buffers
     cdef readonly int64_t size_bytes
+    cdef readonly int64_t min_timestamp_ms
     cdef readonly int64_t max_timestamp_ms
     cdef readonly int64_t log_append_time_ms
     cdef readonly bint rebuilt
@@ -142,6 +144,7 @@ cdef int walk_produced(const uint8_t *data, Py_ssize_t size, const Header *h,
     cdef int32_t i
     cdef int fault
     cdef bint is_log_append_time = (h.attributes & TIMESTAMP_TYPE_BIT) != 0
+    walk.min_timestamp_ms = INT64_MAX
     walk.max_timestamp_ms = -1
     walk.rejected_count = 0
     walk.offsets_count_from_zero = True
@@ -154,6 +157,8 @@ cdef int walk_produced(const uint8_t *data, Py_ssize_t size, const Header *h,
             walk.rejected_count += 1
         if timestamp_ms > walk.max_timestamp_ms:
             walk.max_timestamp_ms = timestamp_ms
+        if timestamp_ms < walk.min_timestamp_ms:
+            walk.min_timestamp_ms = timestamp_ms
         if h.base_offset + record.offset_delta != i:
             walk.offsets_count_from_zero = False
     if at != size:
@@ -258,12 +263,13 @@ cdef int read_policy(rules, Policy *policy) except -1:
 
 
 cdef ProducedBatches stamp_produced(records, const uint8_t *data, Header *h,
-                                    const Policy *policy, int64_t max_timestamp_ms):
+                                    const Policy *policy, const Walk *walk):
     """The batch with its offsets, leader epoch and, where they change, timestamp type and CRC."""
     cdef ProducedBatches produced = ProducedBatches.__new__(ProducedBatches)
     cdef bytearray header
     cdef uint8_t *p
     cdef uint32_t crc
+    cdef int64_t max_timestamp_ms = walk.max_timestamp_ms
     cdef int64_t delta = h.last_offset - h.base_offset
     cdef bint is_log_append_time = (h.attributes & TIMESTAMP_TYPE_BIT) != 0
     if policy.first_offset > INT64_MAX - h.record_count:
@@ -291,6 +297,8 @@ cdef ProducedBatches stamp_produced(records, const uint8_t *data, Header *h,
     produced.header = make_header(h)
     produced.buffers = [header, memoryview(records)[V2_HEADER_BYTES:h.size_bytes]]
     produced.size_bytes = h.size_bytes
+    produced.min_timestamp_ms = (max_timestamp_ms if policy.log_append_time
+                                 else walk.min_timestamp_ms)
     produced.max_timestamp_ms = max_timestamp_ms
     produced.log_append_time_ms = policy.now_ms if policy.log_append_time else -1
     return produced
@@ -313,7 +321,7 @@ cdef ProducedBatches keep_batch(records, const uint8_t *batch, const uint8_t *da
     if h.attributes & CODEC_MASK and not walk.offsets_count_from_zero:
         # Kafka fails on these with an unknown error: it no longer has the keys and values.
         raise InvalidRecordError("offset deltas of a compressed batch must count from 0")
-    return stamp_produced(records, batch, h, policy, walk.max_timestamp_ms)
+    return stamp_produced(records, batch, h, policy, &walk)
 
 
 # --- entry -------------------------------------------------------------------------------------

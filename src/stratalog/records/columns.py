@@ -29,7 +29,7 @@ on the data. pyarrow is imported when the first columns are asked for, and only 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -149,9 +149,14 @@ def iterate_columns(
 
 
 def _wanted_bits(columns: Sequence[str]) -> int:
-    bits = 0
     if not columns:
         raise ValueError("no columns: Arrow would count no rows either")
+    return column_bits(columns)
+
+
+def column_bits(columns: Iterable[str]) -> int:
+    """What ``ColumnDecoder`` is asked for these columns with."""
+    bits = 0
     for name in columns:
         if name not in COLUMN_NAMES:
             raise ValueError(f"no column {name!r}; there are {', '.join(COLUMN_NAMES)}")
@@ -168,9 +173,25 @@ def _take(decoder: ColumnDecoder, columns: tuple[str, ...]) -> pyarrow.RecordBat
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _array(kind: Any, rows: int, memory: tuple[Any, ...], pa: Any) -> Any:
+def take_arrays(
+    decoder: ColumnDecoder, types: Mapping[str, pyarrow.DataType], *, null_headers: bool
+) -> dict[str, Any]:
+    """The rows of ``decoder`` as arrays by the columns' names, whose types may be any that lie in
+    memory as those above do; it is empty afterwards. With ``null_headers``, a record without
+    headers has null, as in Spark's Kafka source, and not an empty list."""
+    import pyarrow as pa
+
+    rows, memories = decoder.take()
+    return {
+        name: _array(kind, rows, memories[name], pa, null_headers) for name, kind in types.items()
+    }
+
+
+def _array(
+    kind: Any, rows: int, memory: tuple[Any, ...], pa: Any, null_headers: bool = False
+) -> Any:
     if pa.types.is_list(kind):
-        return _headers_array(kind, rows, memory, pa)
+        return _headers_array(kind, rows, memory, pa, null_headers)
     if pa.types.is_binary(kind):
         return _binary_array(kind, rows, memory, pa)
     return pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(memory[0])], 0)
@@ -182,14 +203,18 @@ def _binary_array(kind: Any, rows: int, memory: tuple[Any, ...], pa: Any) -> Any
     return pa.Array.from_buffers(kind, rows, [*buffers, pa.py_buffer(data)], null_count)
 
 
-def _headers_array(kind: Any, rows: int, memory: tuple[Any, ...], pa: Any) -> Any:
-    header_count, list_offsets, keys, values = memory
+def _headers_array(
+    kind: Any, rows: int, memory: tuple[Any, ...], pa: Any, null_headers: bool
+) -> Any:
+    header_count, without, valid, list_offsets, keys, values = memory
     element = kind.value_type
     key_array = _utf8_array(_binary_array(pa.binary(), header_count, keys, pa), pa)
     value_array = _binary_array(pa.binary(), header_count, values, pa)
     headers = pa.StructArray.from_arrays([key_array, value_array], fields=list(element))
-    buffers = [None, pa.py_buffer(list_offsets)]
-    return pa.Array.from_buffers(kind, rows, buffers, 0, children=[headers])
+    bits = pa.py_buffer(valid) if null_headers and without else None
+    nulls = without if bits else 0
+    buffers = [bits, pa.py_buffer(list_offsets)]
+    return pa.Array.from_buffers(kind, rows, buffers, nulls, children=[headers])
 
 
 def _utf8_array(keys: Any, pa: Any) -> Any:

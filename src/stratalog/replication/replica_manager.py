@@ -294,14 +294,13 @@ class ReplicaManager:
         results: dict[TopicPartition, FetchResult] = {}
         left = request.max_bytes
         is_first = True
-        now_ms = self._clock.now_ms()
         for key, asked in request.partitions.items():
             result = self._read(key, asked, request, left, is_first=is_first)
             results[key] = result
             if result.read is None:
                 continue
             if request.replica_id >= 0 and not is_waited_for and result.read.diverging is None:
-                self._follower_fetched(key, request.replica_id, asked, now_ms)
+                self._follower_fetched(key, request.replica_id, asked)
             size = result.read.data.size_bytes
             left = max(left - size, 0)
             # At least one batch of one partition is given, however large it is.
@@ -336,10 +335,9 @@ class ReplicaManager:
             return FetchResult(error=error.with_traceback(None))
         return FetchResult(read=read)
 
-    def _follower_fetched(
-        self, key: TopicPartition, node_id: int, asked: FetchPartition, now_ms: int
-    ) -> None:
+    def _follower_fetched(self, key: TopicPartition, node_id: int, asked: FetchPartition) -> None:
         partition = self._partitions[key]
+        now_ms = self._clock.now_ms()
         if partition.follower_fetched(node_id, asked.offset, now_ms, asked.log_start_offset):
             self._advanced(partition)
         else:

@@ -14,6 +14,7 @@ from stratalog.records import (
     Codec,
     ProducedBatches,
     ProduceRules,
+    min_timestamp,
     read_control_batch,
     read_headers,
 )
@@ -23,6 +24,7 @@ from stratalog.storage.producers import (
     ProducerBatch,
     ProducerStates,
 )
+from stratalog.storage.time_ranges import EARLIEST_MS
 from stratalog.storage.verification import VerificationGuard
 
 # What a batch may decompress to: more than this could not be cleaned either.
@@ -61,6 +63,7 @@ class Append:
     now_ms: int
     origin: AppendOrigin
     log_append_time_ms: int = -1
+    min_timestamp_ms: int = EARLIEST_MS  # which is: unknown
 
     @property
     def last_offset(self) -> int:
@@ -92,7 +95,15 @@ def follower_append(records: Buffer, *, leader_epoch: int, now_ms: int) -> Appen
     size_bytes = sum(batch.size_bytes for batch in accepted)
     whole = memoryview(records).cast("B")[:size_bytes]
     max_timestamp_ms = max(batch.max_timestamp_ms for batch in accepted)
-    return Append(accepted, [whole], size_bytes, max_timestamp_ms, now_ms, AppendOrigin.REPLICATION)
+    return Append(
+        accepted,
+        [whole],
+        size_bytes,
+        max_timestamp_ms,
+        now_ms,
+        AppendOrigin.REPLICATION,
+        min_timestamp_ms=min_timestamp(whole),
+    )
 
 
 @dataclass(slots=True)
@@ -104,6 +115,9 @@ class ProducerChanges:
     duplicate: ProducerBatch | None = None
 
 
+NO_CHANGES = ProducerChanges()
+
+
 def plan_producer_changes(
     producers: ProducerStates,
     batches: Sequence[BatchHeader],
@@ -111,6 +125,8 @@ def plan_producer_changes(
     read_batch: Callable[[BatchHeader], Buffer],
 ) -> ProducerChanges:
     """Check every batch that has a producer id against what is known; raises if one may not be."""
+    if len(batches) == 1 and batches[0].producer_id < 0:
+        return NO_CHANGES
     plan = ProducerChanges()
     for batch in batches:
         if batch.producer_id < 0:

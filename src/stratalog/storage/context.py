@@ -10,6 +10,7 @@ from stratalog.storage.files import FileSystem, OsFileSystem
 from stratalog.storage.handles import HandleCache
 
 if TYPE_CHECKING:
+    from stratalog.storage.lease_book import LeaseBook
     from stratalog.storage.log import Log
 
 
@@ -55,6 +56,8 @@ class LogContext:
     # Told of a roll where acknowledgements do not wait for the disk; whether it sees to the flush
     # of what was rolled, so that the owner's thread need not wait for a whole segment.
     flush_later: "Callable[[Log], bool]" = lambda _log: False
+    # What readers hold of segments that go; None where nobody can hold anything.
+    leases: "LeaseBook | None" = None
     # Called before a log is cut: what is on disk must not stay above the cut.
     checkpoint_recovery_points: Callable[[], None] = lambda: None
     checkpoint_log_start_offsets: Callable[[], None] = lambda: None

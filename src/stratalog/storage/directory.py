@@ -116,14 +116,15 @@ class LogDirectory:
         self.state.state = DiskState.OFFLINE
         self.state.reason = reason
 
-    def check_space(self, reserve_bytes: int) -> None:
-        """Whether appends find enough room: none is taken below the reserve."""
+    def check_space(self, reserve_bytes: int, *, coming_bytes: int = 0) -> None:
+        """Whether appends find enough room: none is taken below the reserve. ``coming_bytes`` are
+        about to be freed."""
         try:
             free_bytes = self.files.free_bytes(self.path)
         except DiskError as error:
             self.fail(str(error))
             return
-        if free_bytes < reserve_bytes:
+        if free_bytes + coming_bytes < reserve_bytes:
             self.state.state = DiskState.FULL
             self.state.reason = (
                 f"{free_bytes} bytes are free, less than log.dir.reserve.bytes={reserve_bytes}; "

@@ -55,6 +55,8 @@ class Entry:
     size_bytes: int
     modified_ms: int
     is_link: bool = False
+    inode: int = 0  # 0 where the file system has none
+    modified_ns: int = 0  # the same moment as ``modified_ms``, to the nanosecond
 
 
 class File(Protocol):
@@ -98,7 +100,10 @@ class FileSystem(Protocol):
     def remove_directory(self, path: str) -> None: ...
     def rename(self, source: str, target: str) -> None: ...
     def unlink(self, path: str, *, missing_ok: bool = False) -> None: ...
-    def set_modified(self, path: str, modified_ms: int) -> None: ...
+    def set_modified(self, path: str, modified_ms: int, *, nanoseconds: int = 0) -> None:
+        """``nanoseconds`` are those below the millisecond."""
+        ...
+
     def sync_directory(self, path: str) -> None: ...
     def sync_file_system(self, path: str) -> None:
         """Make durable everything written so far on the file system that holds ``path``."""
@@ -279,9 +284,10 @@ class OsFileSystem:
         except OSError as error:
             raise disk_error("unlink", path, error) from error
 
-    def set_modified(self, path: str, modified_ms: int) -> None:
+    def set_modified(self, path: str, modified_ms: int, *, nanoseconds: int = 0) -> None:
+        modified_ns = modified_ms * 1_000_000 + nanoseconds
         try:
-            os.utime(path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
+            os.utime(path, ns=(modified_ns, modified_ns))
         except OSError as error:
             raise disk_error("utime", path, error) from error
 
@@ -324,6 +330,8 @@ def _entry(name: str, found: os.stat_result, is_link: bool = False) -> Entry:
         found.st_size,
         found.st_mtime_ns // 1_000_000,
         is_link,
+        found.st_ino,
+        found.st_mtime_ns,
     )
 
 

@@ -302,6 +302,11 @@ class OffsetIndex(SparseIndex[OffsetPosition]):
         slot = self.slot(offset)
         return self._before_all() if slot < 0 else self.entry(slot)
 
+    def at_or_after(self, offset: int) -> OffsetPosition | None:
+        """The entry with the smallest offset not below ``offset``."""
+        slot = self.slot(offset - 1) + 1
+        return self.entry(slot) if slot < self.entries else None
+
     def upper_bound(self, position: int) -> OffsetPosition | None:
         """The first entry whose position is not below ``position``."""
         if not self.entries:

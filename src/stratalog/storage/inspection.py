@@ -5,7 +5,11 @@ files that have gone since are for the reader to pass over.
 """
 
 import os
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from stratalog.errors import DiskError, LogDirectoryError, TopicNameError
 from stratalog.storage.files import Entry, FileSystem
@@ -15,15 +19,19 @@ from stratalog.storage.layout import (
     LOCK_FILE,
     LOG_SUFFIX,
     META_PROPERTIES,
+    OWN_DIRECTORY,
     PARTITION_METADATA,
     REMOTE_INDEX_CACHE,
     SNAPSHOT_SUFFIX,
+    SWAP_SUFFIX,
     TopicPartition,
     parse_replica_directory,
     parse_segment_file,
     segment_file,
     validate_topic_name,
 )
+
+_OFFSET_DIGITS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +123,96 @@ def list_replica(files: FileSystem, directory: str) -> Replica:
         tuple(sorted(orphans)),
         frozenset(others),
     )
+
+
+class ListedSegment(NamedTuple):
+    """One ``.log`` as it was listed."""
+
+    base_offset: int
+    size_bytes: int
+    inode: int
+    modified_ms: int
+
+
+class SegmentTable:
+    """The segments of a replica in order of their offsets, as columns.
+
+    A plan may be about a million of them: 32 bytes each, and a value only for who asks.
+    """
+
+    __slots__ = ("base_offsets", "inodes", "modified_ms", "sizes_bytes")
+
+    def __init__(self, segments: list[ListedSegment]) -> None:
+        segments.sort()
+        bases, sizes, inodes, times = zip(*segments, strict=True) if segments else ((), (), (), ())
+        self.base_offsets = array("q", bases)
+        self.sizes_bytes = array("q", sizes)
+        self.inodes = array("Q", inodes)
+        self.modified_ms = array("q", times)
+
+    def __len__(self) -> int:
+        return len(self.base_offsets)
+
+    def __getitem__(self, place: int) -> ListedSegment:
+        return ListedSegment(
+            self.base_offsets[place],
+            self.sizes_bytes[place],
+            self.inodes[place],
+            self.modified_ms[place],
+        )
+
+    def __iter__(self) -> Iterator[ListedSegment]:
+        columns = (self.base_offsets, self.sizes_bytes, self.inodes, self.modified_ms)
+        return map(ListedSegment._make, zip(*columns, strict=True))
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(self.sizes_bytes)
+
+    def floor(self, offset: int) -> int:
+        """The place of the segment that owns ``offset``; -1 if it lies before the first."""
+        return bisect_right(self.base_offsets, offset) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentListing:
+    """``is_swapping``: a cleaned segment is about to take the place of others."""
+
+    segments: SegmentTable
+    snapshots: tuple[int, ...]
+    has_own_directory: bool
+    is_swapping: bool
+
+
+def list_segments(files: FileSystem, directory: str) -> SegmentListing:
+    """What a scan needs of a replica's directory, and no more: there may be very many."""
+    segments, snapshots = [], []
+    has_own_directory = is_swapping = False
+    for entry in _entries(files, directory):
+        name = entry.name
+        kind = name[_OFFSET_DIGITS:]
+        if kind == LOG_SUFFIX:
+            offset = _offset_in(name)
+            if offset >= 0 and not entry.is_directory:
+                segments.append(
+                    ListedSegment(offset, entry.size_bytes, entry.inode, entry.modified_ms)
+                )
+        elif kind == SNAPSHOT_SUFFIX:
+            snapshots.append(_offset_in(name))
+        elif name == OWN_DIRECTORY:
+            has_own_directory = entry.is_directory
+        elif kind == LOG_SUFFIX + SWAP_SUFFIX:
+            is_swapping = True
+    snapshots.sort()
+    return SegmentListing(SegmentTable(segments), tuple(snapshots), has_own_directory, is_swapping)
+
+
+def _offset_in(name: str) -> int:
+    """Of a segment's file; -1 if that is not what it is called like. No offset has more digits,
+    and matching a pattern takes thrice as long."""
+    digits = name[:_OFFSET_DIGITS]
+    offset = int(digits) if digits.isascii() and digits.isdecimal() else -1
+    return offset if offset < 2**63 else -1
 
 
 def _plain(directory: str) -> str:

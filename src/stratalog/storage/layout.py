@@ -5,6 +5,9 @@
 <log dir>/orders-3/00000000000000000042.log            a segment whose base offset is 42
 <log dir>/orders-3/00000000000000000042.log.deleted    the suffix comes after the whole name
 <log dir>/orders-3/.stratalog/                         what is ours; Apache Kafka ignores it
+<log dir>/orders-3/.stratalog/leased/                  what readers hold of segments that are gone:
+  00000000000000000042-00000000000000000099-0.log      base offset, end offset, which of that name
+<log dir>/.stratalog-lease-<32 hex>                    a lease: until its modification time
 """
 
 import os
@@ -40,6 +43,9 @@ HIGH_WATERMARK_CHECKPOINT = "replication-offset-checkpoint"
 CLEANER_CHECKPOINT = "cleaner-offset-checkpoint"
 
 OWN_DIRECTORY = ".stratalog"
+TIME_RANGES_SUFFIX = ".timeranges"
+LEASED_DIRECTORY = f"{OWN_DIRECTORY}/leased"
+LEASE_FILE_PREFIX = ".stratalog-lease-"
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 REMOTE_INDEX_CACHE = "remote-log-index-cache"
 
@@ -49,12 +55,17 @@ STRAY_DIRECTORY = "-stray"
 _DIRECTORY_SUFFIXES = (DELETE_DIRECTORY, FUTURE_DIRECTORY, STRAY_DIRECTORY)
 
 TOPIC_NAME_LENGTH_MAX = 249
-_FILE_NAME_LENGTH_MAX = 255
+FILE_NAME_LENGTH_MAX = 255
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 _SUFFIXED_DIRECTORY = re.compile(r"(\S+)-(\S+)\.(\S+)(-delete|-future|-stray)")
 _SEGMENT_FILE = re.compile(
     r"(?P<offset>[0-9]{20,})(?P<kind>\.log|\.index|\.timeindex|\.txnindex|\.snapshot)"
     r"(?P<state>\.deleted|\.cleaned|\.swap)?"
+)
+_LEASE_FILE = re.compile(r"\.stratalog-lease-(?P<id>[0-9a-f]{32})")
+_LEASED_FILE = re.compile(
+    r"(?P<base>[0-9]{20})-(?P<end>[0-9]{20})-(?P<number>[0-9]{1,9})"
+    r"(?P<kind>\.log|\.index|\.timeindex|\.txnindex)"
 )
 
 
@@ -89,11 +100,52 @@ def segment_file(directory: str, base_offset: int, suffix: str) -> str:
     return f"{directory}/{base_offset:020d}{suffix}"
 
 
+def time_ranges_file(directory: str, base_offset: int, state: str = "") -> str:
+    """The side-car of a segment; ``state`` is ``.cleaned`` while its segment is."""
+    return segment_file(f"{directory}/{OWN_DIRECTORY}", base_offset, TIME_RANGES_SUFFIX) + state
+
+
 def parse_segment_file(name: str) -> SegmentFileName | None:
     match = _SEGMENT_FILE.fullmatch(name)
     if match is None or int(match["offset"]) >= 2**63:
         return None
     return SegmentFileName(int(match["offset"]), match["kind"], match["state"] or "")
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedFileName:
+    """A parsed name in ``leased``: a file of a segment that owned the offsets [base, end)."""
+
+    base_offset: int
+    end_offset: int
+    number: int
+    kind: str
+
+
+def leased_file(directory: str, name: LeasedFileName) -> str:
+    return (
+        f"{directory}/{LEASED_DIRECTORY}/{name.base_offset:020d}-{name.end_offset:020d}"
+        f"-{name.number}{name.kind}"
+    )
+
+
+def parse_leased_file(name: str) -> LeasedFileName | None:
+    match = _LEASED_FILE.fullmatch(name)
+    if match is None:
+        return None
+    return LeasedFileName(
+        int(match["base"]), int(match["end"]), int(match["number"]), match["kind"]
+    )
+
+
+def lease_file(log_dir: str, lease_id: str) -> str:
+    return f"{log_dir}/{LEASE_FILE_PREFIX}{lease_id}"
+
+
+def parse_lease_file(name: str) -> str | None:
+    """The lease's id."""
+    match = _LEASE_FILE.fullmatch(name)
+    return None if match is None else match["id"]
 
 
 def validate_topic_name(name: str) -> str:
@@ -124,7 +176,7 @@ def suffixed_directory(topic_partition: TopicPartition, state: str) -> str:
     tail = f"-{topic_partition.partition}.{uuid.uuid4().hex}{state}"
     if state == FUTURE_DIRECTORY:
         return topic_partition.topic + tail
-    return topic_partition.topic[: _FILE_NAME_LENGTH_MAX - len(tail)] + tail
+    return topic_partition.topic[: FILE_NAME_LENGTH_MAX - len(tail)] + tail
 
 
 def parse_replica_directory(name: str) -> ReplicaDirectoryName:

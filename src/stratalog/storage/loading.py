@@ -23,6 +23,7 @@ from stratalog.storage.layout import (
     STRAY_DIRECTORY,
     TopicPartition,
 )
+from stratalog.storage.lease_book import LeaseBook
 from stratalog.storage.log import Log
 from stratalog.storage.recovery import open_log
 
@@ -66,7 +67,7 @@ class FoundReplicas:
     """What a log directory holds: replicas to be opened, and paths whose deletion was begun."""
 
     to_open: list[ReplicaToOpen]
-    to_delete: list[str]
+    to_delete: list[tuple[str, TopicPartition]]
 
 
 def take_stock(directory: LogDirectory) -> FoundReplicas:
@@ -80,7 +81,7 @@ def take_stock(directory: LogDirectory) -> FoundReplicas:
     for path, name in replicas:
         key = name.topic_partition
         if name.state == DELETE_DIRECTORY:
-            found.to_delete.append(path)
+            found.to_delete.append((path, key))
         elif name.state not in (FUTURE_DIRECTORY, STRAY_DIRECTORY):
             found.to_open.append(
                 ReplicaToOpen(
@@ -124,8 +125,10 @@ class LogLoader:
         handles: HandleCache,
         progress: LoadProgress,
         flush_later: Callable[[Log], bool],
+        leases: LeaseBook | None = None,
     ) -> None:
         self._flush_later = flush_later
+        self._leases = leases
         self._config = config
         self._files = files
         self._clock = clock
@@ -195,6 +198,7 @@ class LogLoader:
             flush_on_ack=self._config.log_flush_on_ack,
             producer_expiration_ms=self._config.producer_id_expiration_ms,
             flush_later=self._flush_later,
+            leases=self._leases,
             checkpoint_recovery_points=directory.checkpoint_recovery_points,
             checkpoint_log_start_offsets=directory.checkpoint_log_start_offsets,
         )

@@ -44,6 +44,7 @@ from stratalog.storage.epochs import LeaderEpochs
 from stratalog.storage.files import File
 from stratalog.storage.flushing import FlushTask
 from stratalog.storage.handles import HandleCache
+from stratalog.storage.held_files import UNKNOWN_END
 from stratalog.storage.layout import (
     DELETED_SUFFIX,
     PARTITION_METADATA,
@@ -193,6 +194,7 @@ class Log:
                 now_ms,
                 origin,
                 produced.log_append_time_ms,
+                produced.min_timestamp_ms,
             ),
             verification_guard,
         )
@@ -532,9 +534,28 @@ class Log:
 
     def drop(self, segment: Segment) -> None:
         """Take a segment out of the log; its files are renamed now and unlinked later."""
+        end_offset = self.end_of(segment)
         self.segments.remove(segment)
-        self.pending_deletes.add(segment.mark_deleted(), self.delete_due_ms())
+        self.retire(segment, end_offset)
         self.drop_snapshot(segment.base_offset)
+
+    def end_of(self, segment: Segment) -> int:
+        """Where the offsets that a segment owns end, by the base of the next."""
+        higher = self.segments.higher(segment)
+        return UNKNOWN_END if higher is None else higher.base_offset
+
+    def retire(self, segment: Segment, end_offset: int) -> None:
+        """Rename the files of a segment that leaves the log: to be unlinked later, or to be kept
+        for readers that have a lease."""
+        base_offset = segment.base_offset
+        if self.context.leases is not None:
+            self.context.leases.keep(self.topic_partition, self.directory, base_offset, end_offset)
+        self.pending_deletes.add(
+            segment.mark_deleted(),
+            self.delete_due_ms(),
+            start_offset=base_offset,
+            end_offset=end_offset,
+        )
 
     def drop_snapshot(self, offset: int) -> None:
         """The same for the producers' state at ``offset``, if it was written."""

@@ -46,6 +46,7 @@ from stratalog.storage.loading import (
     take_stock,
 )
 from stratalog.storage.log import Log
+from stratalog.storage.log_leases import LogLeases
 from stratalog.storage.making import (
     DetachedLog,
     DirectoryWrite,
@@ -94,6 +95,10 @@ class LogManager:
         # Set by an owner that flushes on another thread; see LogContext.
         self.flush_later: Callable[[Log], bool] = lambda _log: False
         self._identity = identity
+        self._janitor = Janitor(self.files, is_threaded=is_threaded)
+        self.leases = LogLeases(
+            config, self.files, self.clock, directories=self.directories, janitor=self._janitor
+        )
         self._handles = HandleCache.within_limits()
         self._loader = LogLoader(
             config,
@@ -103,10 +108,10 @@ class LogManager:
             handles=self._handles,
             progress=self.progress,
             flush_later=lambda log: self.flush_later(log),
+            leases=self.leases.book,
         )
-        self._deleting: list[tuple[int, LogDirectory, str]] = []
+        self._deleting: list[tuple[int, LogDirectory, str, TopicPartition]] = []
         self._is_threaded = is_threaded
-        self._janitor = Janitor(self.files, is_threaded=is_threaded)
         self.cleaner: LogCleaner | None = None  # None before the start, or not enabled
 
     # --- starting -----------------------------------------------------------------------------
@@ -149,7 +154,8 @@ class LogManager:
     def _prepare(self, directory: LogDirectory) -> list[ReplicaToOpen]:
         found = take_stock(directory)
         due_ms = self.clock.now_ms() + self.config.log_segment_delete_delay_ms
-        self._deleting.extend((due_ms, directory, path) for path in found.to_delete)
+        self._deleting.extend((due_ms, directory, path, key) for path, key in found.to_delete)
+        self.leases.load(directory, {each.path: each.topic_partition for each in found.to_open})
         return found.to_open
 
     def _check_identity(self, directory: LogDirectory) -> None:
@@ -279,7 +285,9 @@ class LogManager:
         for each in detached:
             if each.directory not in failed:
                 due_ms = now_ms + max(each.log.config.file_delete_delay_ms, 1)
-                self._deleting.append((due_ms, each.directory, each.target))
+                key = each.log.topic_partition
+                self._deleting.append((due_ms, each.directory, each.target, key))
+                self.leases.book.forget_held(key, each.path)
         for directory in {each.directory for each in detached} - set(failed):
             writes.append((directory, directory.plan_cleaner_offsets()))
             writes.append((directory, directory.plan_recovery_points().write))
@@ -427,12 +435,13 @@ class LogManager:
     def delete_due(self, now_ms: int) -> None:
         """Unlink what was deleted long enough ago."""
         self._janitor.report()
+        self.leases.run(now_ms)
         for log in self:
             self._janitor.unlink(log.pending_deletes.take_due(now_ms), log.fail)
         due = [each for each in self._deleting if each[0] <= now_ms]
         self._deleting = [each for each in self._deleting if each[0] > now_ms]
-        for _, directory, path in due:
-            if directory.is_online:
+        for due_ms, directory, path, key in due:
+            if directory.is_online and not self.leases.book.keep_tree(key, path, due_ms):
                 self._janitor.remove_tree(path, lambda error, at=directory: at.fail(str(error)))  # type: ignore[misc]
 
     def expire_producers(self, now_ms: int) -> None:
@@ -446,7 +455,9 @@ class LogManager:
 
     def _check_space(self, directory: LogDirectory) -> None:
         if directory.is_online:
-            directory.check_space(self.config.log_dir_reserve_bytes)
+            reserve_bytes = self.config.log_dir_reserve_bytes
+            coming_bytes = self.leases.make_room(directory, reserve_bytes)
+            directory.check_space(reserve_bytes, coming_bytes=coming_bytes)
 
     def _watch_space(self) -> None:
         """From now on, also between two regular checks."""

@@ -37,6 +37,10 @@ class OwnFiles:
         self._directory = f"{directory}/{OWN_DIRECTORY}"
         self._exists = files.exists(self._directory) if exists is None else exists
 
+    @property
+    def exists(self) -> bool:
+        return self._exists
+
     def _make_directory(self) -> None:
         if not self._exists:
             if not self._files.exists(self._directory):

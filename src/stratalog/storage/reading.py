@@ -1,8 +1,7 @@
 """Reading batches out of a log: how far a reader may see, and the slice of a file it is given."""
 
-from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from stratalog.errors import OffsetOutOfRangeError
 from stratalog.records import BatchHeader, read_headers
@@ -21,8 +20,7 @@ class Isolation(Enum):
     TXN_COMMITTED = "last stable offset"  # consumers, read_committed
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedData:
+class FetchedData(NamedTuple):
     """What a read returns. ``records`` is None when there is nothing to see.
 
     The slice begins on a batch boundary, perhaps at offsets below the one asked for, and may end
@@ -51,8 +49,7 @@ class FetchedData:
         return WholeBatches(content[:size_bytes], headers[-1].next_offset)
 
 
-@dataclass(frozen=True, slots=True)
-class WholeBatches:
+class WholeBatches(NamedTuple):
     """Bytes that end with a batch; reading goes on at ``next_offset``. Their CRCs are right."""
 
     content: bytes

@@ -96,7 +96,7 @@ class ReadOnlyFileSystem:
     def unlink(self, path: str, *, missing_ok: bool = False) -> None:
         raise _refused("unlink", path)
 
-    def set_modified(self, path: str, modified_ms: int) -> None:
+    def set_modified(self, path: str, modified_ms: int, *, nanoseconds: int = 0) -> None:
         raise _refused("utime", path)
 
     def sync_directory(self, path: str) -> None:

@@ -29,7 +29,7 @@ from stratalog.storage.checkpoint import EpochEntry
 from stratalog.storage.context import LogContext
 from stratalog.storage.damage import Damage
 from stratalog.storage.epochs import LeaderEpochs
-from stratalog.storage.files import FileSystem
+from stratalog.storage.files import Entry, FileSystem
 from stratalog.storage.layout import (
     INDEX_SUFFIXES,
     LEADER_EPOCH_CHECKPOINT,
@@ -41,6 +41,7 @@ from stratalog.storage.layout import (
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
     base_offset_of,
+    parse_replica_directory,
     parse_segment_file,
     segment_file,
 )
@@ -54,6 +55,7 @@ from stratalog.storage.segments import Segments
 from stratalog.storage.snapshots import Snapshots
 from stratalog.storage.splitting import is_splittable, split_segment
 from stratalog.storage.sweep import sweep
+from stratalog.storage.time_range_writing import sweep_time_ranges
 from stratalog.storage.transactions import AbortedTransaction
 
 # A log has a few epochs as a rule; of very many, the latest are the ones that matter.
@@ -93,7 +95,7 @@ class _Loading:
         self.config = config
         self.context = context
         self.files: FileSystem = context.files
-        self.entries = sweep(context.files, directory)
+        self.entries = self._sweep()
         names = {entry.name for entry in self.entries}
         self.own = OwnFiles(context.files, directory, exists=OWN_DIRECTORY in names)
         self.known_damage: KnownDamage | None = None
@@ -101,6 +103,13 @@ class _Loading:
         self.now_ms = context.clock.now_ms()
         self.epochs = self._load_epochs(LEADER_EPOCH_CHECKPOINT in names)
         self.scanner = SegmentScanner(config, self.epochs, self.report, progress)
+
+    def _sweep(self) -> list[Entry]:
+        leases = self.context.leases
+        if leases is None:
+            return sweep(self.files, self.directory)
+        key = parse_replica_directory(os.path.basename(self.directory)).topic_partition
+        return sweep(self.files, self.directory, partial(leases.keep, key, self.directory))
 
     def run(self, *, clean: bool, recovery_point: int, log_start_offset: int) -> LoadedLog:
         self.known_damage = self.own.known_damage()
@@ -138,6 +147,8 @@ class _Loading:
             segments, lambda: self._load_producers(segments, start_offset, log_end_offset)
         )
         segments.active.become_active()
+        if self.own.exists:
+            sweep_time_ranges(self.files, self.directory, set(segments.base_offsets))
         self._note_damage(log_end_offset if clean else recovery_point)
         return LoadedLog(
             segments,
@@ -180,7 +191,7 @@ class _Loading:
         bases = split_segment(self.files, self.directory, segment)
         assert bases != [segment.base_offset], f"{segment} was split into nothing smaller"
         self.report.split[segment.base_offset] = bases
-        self.entries = sweep(self.files, self.directory)
+        self.entries = self._sweep()
         self.scanner.scanned.clear()
         self.report.damage.clear()
 

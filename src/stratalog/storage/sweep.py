@@ -5,6 +5,9 @@ out of the way, and renames to the plain names. Whatever step a crash hit, one o
 true afterwards: the old segments are all there, or the new ones are.
 """
 
+from collections.abc import Callable
+from itertools import pairwise
+
 from stratalog.records import read_headers
 from stratalog.storage.files import Entry, FileSystem
 from stratalog.storage.layout import (
@@ -17,9 +20,16 @@ from stratalog.storage.layout import (
 )
 
 _WALK_BYTES = 1 << 20
+_UNKNOWN_END = 2**63 - 1
 
 
-def sweep(files: FileSystem, directory: str) -> list[Entry]:
+# Keeps the files of the segment that owns the offsets [base, end), if somebody has a lease on them.
+Keep = Callable[[int, int], None]
+
+
+def sweep(
+    files: FileSystem, directory: str, keep: Keep = lambda _base_offset, _end_offset: None
+) -> list[Entry]:
     """Finish or undo what was going on, in Kafka's order; returns what is there afterwards."""
     entries = files.list(directory)
     names = _names(entries)
@@ -29,7 +39,7 @@ def sweep(files: FileSystem, directory: str) -> list[Entry]:
         if known.state == DELETED_SUFFIX:
             files.unlink(f"{directory}/{name}")
     _undo_unfinished(files, directory, names)
-    _finish_swaps(files, directory)
+    _finish_swaps(files, directory, keep)
     return files.list(directory)
 
 
@@ -53,16 +63,22 @@ def _undo_unfinished(files: FileSystem, directory: str, names: dict[str, Segment
             files.unlink(f"{directory}/{name}")
 
 
-def _finish_swaps(files: FileSystem, directory: str) -> None:
+def _finish_swaps(files: FileSystem, directory: str, keep: Keep) -> None:
     names = _names(files.list(directory))
     swaps = {name: known for name, known in names.items() if known.state == SWAP_SUFFIX}
     logs = {name: known.offset for name, known in swaps.items() if known.kind == LOG_SUFFIX}
     if logs:
         start = min(logs.values())
         end = max(_next_offset(files, f"{directory}/{name}", base) for name, base in logs.items())
-        for name, known in names.items():
-            if not known.state and start <= known.offset < end:
-                files.unlink(f"{directory}/{name}")
+        plain = {name: known for name, known in names.items() if not known.state}
+        bases = sorted({each.offset for each in plain.values() if each.kind == LOG_SUFFIX})
+        for base_offset, end_offset in pairwise([*bases, _UNKNOWN_END]):
+            # A swap file that nothing was left for ends where it begins, and replaces all the same.
+            if start <= base_offset < end or base_offset in logs.values():
+                keep(base_offset, end_offset)
+        for name, known in plain.items():
+            if start <= known.offset < end:
+                files.unlink(f"{directory}/{name}", missing_ok=True)
     # The logs first: as long as one has its suffix, what overlaps it is still being removed.
     for name in sorted(swaps, key=lambda name: (swaps[name].kind != LOG_SUFFIX, name)):
         files.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(SWAP_SUFFIX)}")

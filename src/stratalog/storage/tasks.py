@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from stratalog.config import BrokerConfig
 from stratalog.storage.directory import LogDirectory
+from stratalog.storage.log_leases import LOOK_MS
 
 if TYPE_CHECKING:
     from stratalog.storage.manager import LogManager
@@ -47,6 +48,7 @@ def schedule_tasks(manager: "LogManager") -> None:
             now_ms,
             config.replica_high_watermark_checkpoint_interval_ms,
         ),
+        ("lease-check", manager.leases.look_later, now_ms + LOOK_MS, LOOK_MS),
         ("kafka-delete-logs", manager.delete_due, later_ms, SPACE_CHECK_MS),
         (
             "producer-expiration",

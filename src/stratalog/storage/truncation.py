@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from stratalog.errors import DiskError, DiskFullError
+from stratalog.storage.cutting import leave_to_readers
 from stratalog.storage.replay import rebuild_producers
 from stratalog.storage.rolling import RollCause, RollReason
 from stratalog.storage.segment import Segment
@@ -35,6 +36,11 @@ def truncate_to(log: "Log", offset: int) -> bool:
         if later:
             log.context.files.sync_directory(log.directory)
         active = log.segments.active
+        context = log.context
+        if context.leases is not None:
+            leave_to_readers(
+                context.files, context.leases, log.topic_partition, log.directory, active
+            )
         active.truncate_to(offset, now_ms=log.context.clock.now_ms())
         if active.base_offset < offset == log.log_start_offset > active.next_offset():
             # The log starts inside a batch that went as a whole. The next start would find a log

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from stratalog.errors import DiskError, OutOfResourcesError, RecordBatchTooLargeError
 from stratalog.records import AppendOrigin, BatchHeader
 from stratalog.storage.appending import (
+    NO_CHANGES,
     Append,
     LogAppendInfo,
     ProducerChanges,
@@ -104,7 +105,7 @@ def _maybe_roll(log: "Log", append: Append) -> None:
 def _write_bytes(log: "Log", append: Append, plan: ProducerChanges) -> None:
     active = log.segments.active
     before_bytes = active.size_bytes
-    active.append(append.batches, append.buffers)
+    active.append(append.batches, append.buffers, append.min_timestamp_ms)
     if not plan.completed:
         return
     try:
@@ -121,8 +122,9 @@ def _write_bytes(log: "Log", append: Append, plan: ProducerChanges) -> None:
 
 
 def _apply(log: "Log", plan: ProducerChanges) -> None:
-    for change in plan.changes.values():
-        log.producers.apply(change)
-    for done in plan.completed:
-        log.producers.complete(done)
+    if plan is not NO_CHANGES:
+        for change in plan.changes.values():
+            log.producers.apply(change)
+        for done in plan.completed:
+            log.producers.complete(done)
     log.producers.map_end_offset = log.log_end_offset

@@ -42,7 +42,16 @@ class FileNode:
     """A file without a name. ``pending`` holds ``(position, bytes)`` for a write and
     ``(size, None)`` for a truncation, in order."""
 
-    __slots__ = ("blocks", "data", "durable", "links", "modified_ms", "open_count", "pending")
+    __slots__ = (
+        "blocks",
+        "data",
+        "durable",
+        "links",
+        "modified_ms",
+        "nanoseconds",
+        "open_count",
+        "pending",
+    )
 
     def __init__(self, modified_ms: int) -> None:
         self.data = bytearray()
@@ -50,6 +59,7 @@ class FileNode:
         self.pending: list[tuple[int, bytes | None]] = []
         self.blocks: set[int] = set()
         self.modified_ms = modified_ms
+        self.nanoseconds = 0  # of the same moment, below the millisecond
         self.links = 1
         self.open_count = 0
 
@@ -78,6 +88,7 @@ class FileNode:
 
     def clone(self) -> "FileNode":
         copy = FileNode(self.modified_ms)
+        copy.nanoseconds = self.nanoseconds
         copy.data = bytearray(self.data)
         copy.durable = bytearray(self.durable)
         copy.pending = list(self.pending)
@@ -86,6 +97,7 @@ class FileNode:
 
     def survivor(self, mode: CrashMode, chance: random.Random) -> "FileNode":
         copy = FileNode(self.modified_ms)
+        copy.nanoseconds = self.nanoseconds
         copy.data = surviving_bytes(self, mode, chance)
         copy.durable = bytearray(copy.data)
         copy.blocks = set(self.blocks)
@@ -96,13 +108,14 @@ class DirectoryNode:
     """Names. ``pending`` holds the changes since the last sync, in order: ``(name, node)`` adds
     or replaces, ``(name, None)`` removes, and one tuple of several of these is atomic."""
 
-    __slots__ = ("durable", "entries", "modified_ms", "pending")
+    __slots__ = ("durable", "entries", "modified_ms", "nanoseconds", "pending")
 
     def __init__(self, modified_ms: int) -> None:
         self.entries: dict[str, FileNode | DirectoryNode] = {}
         self.durable: dict[str, FileNode | DirectoryNode] = {}
         self.pending: list[tuple[tuple[str, FileNode | DirectoryNode | None], ...]] = []
         self.modified_ms = modified_ms
+        self.nanoseconds = 0  # of the same moment, below the millisecond
 
     def change(self, *changes: tuple[str, "FileNode | DirectoryNode | None"]) -> None:
         self.pending.append(changes)

@@ -265,6 +265,7 @@ class SimulatedFileSystem(OperationCounter):
 
     def touch(self, node: FileNode) -> None:
         node.modified_ms = self._now_ms()
+        node.nanoseconds = 0
 
     def release(self, node: FileNode) -> None:
         if node.links == 0 and node.open_count == 0:
@@ -373,11 +374,12 @@ class SimulatedFileSystem(OperationCounter):
             node.links = 0
             self.release(node)
 
-    def set_modified(self, path: str, modified_ms: int) -> None:
+    def set_modified(self, path: str, modified_ms: int, *, nanoseconds: int = 0) -> None:
         node = self._find(path, "utime")
         if node is None:
             raise failure("utime", path, errno.ENOENT)
         node.modified_ms = modified_ms
+        node.nanoseconds = nanoseconds
 
     def sync_directory(self, path: str) -> None:
         directory = self._directory(path, "fsync")
@@ -450,5 +452,8 @@ def _parts(path: str) -> list[str]:
 
 def _entry(name: str, node: FileNode | DirectoryNode) -> Entry:
     if isinstance(node, FileNode):
-        return Entry(name, False, len(node.data), node.modified_ms)
-    return Entry(name, True, BLOCK_BYTES, node.modified_ms)
+        size_bytes, is_directory = len(node.data), False
+    else:
+        size_bytes, is_directory = BLOCK_BYTES, True
+    modified_ns = node.modified_ms * 1_000_000 + node.nanoseconds
+    return Entry(name, is_directory, size_bytes, node.modified_ms, modified_ns=modified_ns)

@@ -1,6 +1,6 @@
 """Fetch: slices of files for the socket, at once or when there is enough to read."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from stratalog.broker.error_mapping import code_of
 from stratalog.broker.requests import Handler, Request
@@ -150,9 +150,11 @@ class FetchHandlers:
     ) -> None:
         told = context.news(answers)
         endpoints: tuple[NodeEndpoint, ...] = ()
-        if is_consumer and any(data.current_leader.leader_id >= 0 for _, data in told):
-            endpoint = self._services.endpoint
-            endpoints = (NodeEndpoint(self._services.node_id, endpoint.host, endpoint.port),)
+        for _, data in told:
+            if data.error_code and is_consumer and data.current_leader.leader_id >= 0:
+                endpoint = self._services.endpoint
+                endpoints = (NodeEndpoint(self._services.node_id, endpoint.host, endpoint.port),)
+                break
         request.respond(FetchResponse(0, 0, context.session_id, _by_topic(told), endpoints))
 
 
@@ -182,7 +184,10 @@ def _refusal(
     )
 
 
-def _by_topic(answers: Iterable[tuple[Key, PartitionData]]) -> list[FetchableTopicResponse]:
+def _by_topic(answers: Sequence[tuple[Key, PartitionData]]) -> list[FetchableTopicResponse]:
+    if len(answers) == 1:
+        ((name, topic_id, _), data) = answers[0]
+        return [FetchableTopicResponse(name, topic_id, [data])]
     topics: dict[tuple[str, bytes], list[PartitionData]] = {}
     for (name, topic_id, _), data in answers:
         topics.setdefault((name, topic_id), []).append(data)

@@ -71,11 +71,15 @@ class ProduceHandlers:
     def produce(self, request: Request) -> None:
         body: ProduceRequest = request.body
         has_ids = request.api_version >= _FIRST_WITH_TOPIC_IDS
-        by_id = self._names.by_id
-        names = [by_id(each.topic_id) if has_ids else each.name for each in body.topic_data]
         entries: dict[TopicPartition, memoryview] = {}
         refused: Results = {}
-        for topic, name in zip(body.topic_data, names, strict=True):
+        asked: list[Asked] = []
+        for topic in body.topic_data:
+            name = self._names.by_id(topic.topic_id) if has_ids else topic.name
+            if topic.partition_data:
+                # A partition that is named twice is answered once.
+                partitions = list(dict(topic.partition_data))
+                asked.append(Asked(name, topic.name, topic.topic_id, partitions))
             for index, records in topic.partition_data:
                 key = TopicPartition(name, index)
                 try:
@@ -87,12 +91,6 @@ class ProduceHandlers:
                 except StratalogError as error:
                     refused[key] = AppendResult(error=error.with_traceback(None))
 
-        asked = [
-            # A partition that is named twice is answered once.
-            Asked(name, topic.name, topic.topic_id, list(dict(topic.partition_data)))
-            for topic, name in zip(body.topic_data, names, strict=True)
-            if topic.partition_data
-        ]
         # From here on nobody needs the records but who appends them: the answer may have to wait.
         acks, timeout_ms = body.acks, body.timeout_ms
         request.body = None

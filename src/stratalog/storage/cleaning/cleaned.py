@@ -1,16 +1,23 @@
 """The segment that a cleaning writes: a set of ``.cleaned`` files that nobody else looks at.
 
 Batches go to ``.log.cleaned`` as they come, through the scan that recovery uses: their order is
-checked once more, and the index entries are those that recovery would rebuild.
+checked once more, and the index entries are those that recovery would rebuild. The time ranges are
+gathered on the way, and lie beside the old segment's until it is replaced.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from typing_extensions import Buffer
 
 from stratalog.config import TopicConfig
-from stratalog.errors import CorruptSegmentError, DiskError, SegmentOffsetOverflowError
-from stratalog.records import SegmentScan
+from stratalog.errors import (
+    CorruptBatchError,
+    CorruptSegmentError,
+    DiskError,
+    SegmentOffsetOverflowError,
+)
+from stratalog.records import SegmentScan, TimeRangeScan
 from stratalog.storage.files import File, FileSystem
 from stratalog.storage.handles import HandleCache
 from stratalog.storage.index import OffsetIndex, TimeIndex, TimestampOffset
@@ -23,8 +30,11 @@ from stratalog.storage.layout import (
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
     segment_file,
+    time_ranges_file,
 )
 from stratalog.storage.segment import Segment, SegmentSizes
+from stratalog.storage.time_range_writing import put_time_ranges, ranges_of, seal_log
+from stratalog.storage.time_ranges import range_bytes
 from stratalog.storage.transactions import AbortedTransaction
 
 
@@ -45,6 +55,7 @@ class CleanedSegment:
             no_headers=True,
             check_crc=False,
         )
+        self._times = TimeRangeScan(range_bytes(config.index_interval_bytes), check_crc=False)
         self._unlink()  # what an earlier attempt left
         self._log = files.open(self.path(LOG_SUFFIX), create=True)
 
@@ -78,6 +89,10 @@ class CleanedSegment:
                 path, scan.position, scan.next_offset, scan.fault or "a batch was written in part"
             )
         self._log.write_at(position, [batches])
+        if self._times.covered_bytes == position:
+            # Records that nobody can read are kept as they are, and have no timestamps.
+            with suppress(CorruptBatchError):
+                self._times.feed(batches, position)
 
     def add_aborted(self, aborted: Iterable[AbortedTransaction]) -> None:
         self._aborted.extend(aborted)
@@ -97,9 +112,34 @@ class CleanedSegment:
         self._log.close()
         for suffix in (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX):
             self._files.set_modified(self.path(suffix), modified_ms)
+        self._write_time_ranges()
         self._sizes = SegmentSizes(
             self.size_bytes, len(offsets), len(times), self.has_aborts, modified_ms
         )
+
+    def _write_time_ranges(self) -> None:
+        with suppress(DiskError):
+            if self.size_bytes < self._times.range_bytes:
+                return
+            seal = seal_log(self._files, self.path(LOG_SUFFIX))
+            if seal is not None:
+                ranges = ranges_of(self._times)
+                put_time_ranges(
+                    self._files, self._time_ranges_path(), self.base_offset, ranges, seal
+                )
+
+    def _time_ranges_path(self, state: str = CLEANED_SUFFIX) -> str:
+        return time_ranges_file(self._directory, self.base_offset, state)
+
+    def place_time_ranges(self) -> None:
+        """The segment is in its place, and the ranges of what was there before are gone."""
+        path = self._time_ranges_path()
+        if not self._files.exists(path):
+            return
+        try:
+            self._files.rename(path, self._time_ranges_path(""))
+        except DiskError:
+            self._files.unlink(path, missing_ok=True)
 
     def _write(self, suffix: str, content: Buffer) -> None:
         file: File = self._files.open(self.path(suffix), create=True)
@@ -142,3 +182,5 @@ class CleanedSegment:
     def _unlink(self) -> None:
         for suffix in (*INDEX_SUFFIXES, LOG_SUFFIX):
             self._files.unlink(self.path(suffix), missing_ok=True)
+        with suppress(DiskError):
+            self._files.unlink(self._time_ranges_path(), missing_ok=True)

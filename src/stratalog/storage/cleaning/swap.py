@@ -1,6 +1,7 @@
 """Putting a cleaned segment in the place of those it was made from.
 
-``.cleaned`` → ``.swap``, the old files → ``.deleted``, ``.swap`` → plain, in Kafka's order. As in
+``.cleaned`` → ``.swap``, the old files → ``.deleted`` (or to those who have a lease on them),
+``.swap`` → plain, in Kafka's order. As in
 Kafka, the renames of a directory are taken to reach the disk in the order in which they are made,
 which journals see to. Whatever step a crash hits, the next start finds the old segments or the new
 one (``sweep``).
@@ -38,7 +39,7 @@ def swap_in(
     try:
         now_ms = log.context.clock.now_ms()
         for segment in replaced:
-            log.pending_deletes.add(segment.mark_deleted(), log.delete_due_ms())
+            log.retire(segment, log.end_of(segment))
         for suffix in cleaned.suffixes:
             files.rename(cleaned.path(suffix, SWAP_SUFFIX), cleaned.path(suffix, ""))
         for segment in replaced:
@@ -82,6 +83,8 @@ def _take_back(files: FileSystem, cleaned: CleanedSegment, error: DiskError) -> 
 
 def _note(log: Log, cleaned: CleanedSegment) -> None:
     """What is kept beside the log about its segments; hints, so a failure is passed over."""
+    with suppress(DiskError):
+        cleaned.place_time_ranges()
     with suppress(DiskError):
         if cleaned.has_aborts and cleaned.base_offset not in log.own.aborts():
             log.own.note_aborts(cleaned.base_offset)

@@ -50,4 +50,23 @@ class WrongDirectoryError(ScanError):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"{self.path} on host {self.host} is not what this scan was planned for: {self.reason}"
+        return (
+            f"{self.path} on host {self.host} is not what this scan was planned for: {self.reason}"
+        )
+
+
+class MissingTopicError(ScanError):
+    """A topic, or a partition of one, that the log directory does not hold."""
+
+    def __init__(self, topic: str, partition: int, path: str) -> None:
+        super().__init__(topic, partition, path)
+        self.topic = topic
+        self.partition = partition
+        self.path = path
+
+    def __str__(self) -> str:
+        what = f"partition {self.partition} of topic" if self.partition >= 0 else "topic"
+        return (
+            f"{self.path} holds no {what} {self.topic!r}; check the name, or whether another log "
+            "directory of the broker holds it"
+        )

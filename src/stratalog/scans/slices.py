@@ -2,11 +2,12 @@
 
 A slice names its bytes twice: by offsets, which say what is meant, and by positions of batches,
 which say where it was when the plan was made. A task reads by position and checks that the file
-is still the one that was planned for.
+is still the one that was planned for. Slices are tuples: a plan may have a million of them.
 """
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from stratalog.storage.layout import TopicPartition
 
@@ -25,8 +26,7 @@ class ReadMode(Enum):
     PERMISSIVE = "permissive"
 
 
-@dataclass(frozen=True, slots=True)
-class FileIdentity:
+class FileIdentity(NamedTuple):
     """Which file a plan was made for. A rename keeps it; compaction makes another file."""
 
     inode: int
@@ -34,8 +34,7 @@ class FileIdentity:
     modified_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class ScanSlice:
+class ScanSlice(NamedTuple):
     """The offsets [start_offset, end_offset) of one segment: bytes [start_position, end_position).
 
     A batch begins at ``start_position``; ``end_position`` is where one ends. The first and last
@@ -59,11 +58,13 @@ class ScanSlice:
 
 @dataclass(frozen=True, slots=True)
 class ScanTask:
-    """What one task reads, in order. ``lease_ids`` are renewed while it does."""
+    """What one task reads, in order. ``lease_ids`` are renewed while it does, each time for
+    ``lease_seconds``."""
 
     slices: tuple[ScanSlice, ...]
     log_directory: str
     lease_ids: tuple[str, ...] = ()
+    lease_seconds: int = 600
 
     @property
     def size_bytes(self) -> int:

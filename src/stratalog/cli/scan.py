@@ -1,0 +1,136 @@
+"""``stratalog scan explain``: what a scan would read of a log directory, and why not the rest."""
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stratalog.cli.output import (
+    OutputFormat,
+    OutputOption,
+    UsageError,
+    write_json,
+    write_line,
+    write_table,
+)
+
+if TYPE_CHECKING:
+    from stratalog.scans.api import Place
+    from stratalog.scans.explain import ScanExplanation
+
+
+def explain(
+    log_dir: Annotated[
+        str,
+        typer.Option("--log-dir", metavar="DIR", help="A log directory, or one topic-partition."),
+    ],
+    topics: Annotated[
+        list[str] | None,
+        typer.Option("--topic", metavar="TOPIC", help="May be repeated; without it, all topics."),
+    ] = None,
+    where: Annotated[
+        str | None,
+        typer.Option(
+            "--where",
+            metavar="SQL",
+            help="A condition in Spark's SQL on offset, timestamp, partition, topic and key.",
+        ),
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            "--start", metavar="PLACE", help="An offset, an ISO time with zone, or earliest."
+        ),
+    ] = None,
+    end: Annotated[
+        str | None,
+        typer.Option("--end", metavar="PLACE", help="The same, or latest; not read itself."),
+    ] = None,
+    isolation: Annotated[
+        str, typer.Option("--isolation", help="read_uncommitted or read_committed.")
+    ] = "read_uncommitted",
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key", help="Records of this key, put where Kafka's default partitioner puts them."
+        ),
+    ] = None,
+    max_lateness_ms: Annotated[
+        int | None,
+        typer.Option(
+            "--max-lateness-ms",
+            min=0,
+            help="You know that no record is older than one before it by more than this.",
+        ),
+    ] = None,
+    time_zone: Annotated[
+        str, typer.Option("--time-zone", help="The one that local times in --where are of.")
+    ] = "UTC",
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
+    """Say which segments and bytes a scan would read, in how many tasks, and why not the rest."""
+    from stratalog.scans.api import plan
+    from stratalog.scans.explain import explain_plan
+    from stratalog.scans.where import parse_where
+
+    # What a scan cannot decide, whoever filters its rows does; it prunes nothing.
+    parsed = None if where is None else parse_where(where, time_zone)
+    found = explain_plan(
+        plan(
+            log_dir,
+            topics or None,
+            start=_place("--start", start),
+            end=_place("--end", end),
+            isolation=isolation,
+            where=None if parsed is None else parsed.where,
+            key=None if key is None else key.encode(),
+            max_lateness=(
+                None if max_lateness_ms is None else timedelta(milliseconds=max_lateness_ms)
+            ),
+        )
+    )
+    left = () if parsed is None else parsed.left
+    if output is OutputFormat.JSON:
+        write_json({"log_dir": log_dir, **found.to_json(), "left_to_filter": list(left)})
+    else:
+        _write(found, left)
+
+
+def _place(option: str, text: str | None) -> "Place | None":
+    if text is None or text in ("earliest", "latest"):
+        return text
+    if text.isascii() and text.isdigit():
+        return int(text)
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(
+            f"{option} {text}: give an offset, earliest, latest, or a time such as "
+            "2026-01-31T12:00:00+00:00."
+        ) from None
+
+
+def _write(found: "ScanExplanation", left: tuple[str, ...]) -> None:
+    columns = ("partition", "from", "to", "segments", "of", "bytes", "of", "not read because")
+    rows = []
+    for each in found.rows:
+        reasons = (
+            f"{reason.value} ({size:,} bytes)" for reason, size in each.tally.skipped_bytes.items()
+        )
+        rows.append(
+            (
+                each.topic_partition,
+                each.start_offset,
+                each.end_offset,
+                each.segments_kept,
+                each.segments,
+                each.bytes_kept,
+                each.bytes_total,
+                "; ".join(reasons),
+            )
+        )
+    write_table(columns, rows)
+    for line in found.lines():
+        write_line(line)
+    for condition in left:
+        write_line(f"left to a filter of rows: {condition}")

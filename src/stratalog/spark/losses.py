@@ -1,0 +1,97 @@
+"""What a stream can no longer read although it has not read it yet: exact ranges, by comparison.
+
+    retention overtook it      the log starts behind the position        [position, log start)
+    the log went back          it ends before the position: truncated,   [end, position)
+                               or the topic was made anew
+    the partition is gone      [position, where it was last seen to end)
+    a partition began late     new to the stream, and not from 0         [0, log start)
+
+The four cases are those in which Spark's Kafka source reports a loss.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from stratalog.scans.errors import DataLostError, ScanError
+from stratalog.spark.admission import Offsets
+from stratalog.storage.layout import TopicPartition
+
+_WHAT_TO_DO = (
+    'set failOnDataLoss to "false" to go on with what is left, or start anew with another '
+    "checkpointLocation"
+)
+_OVERTAKEN = "retention (or a delete request) took them before they were read"
+_BEGAN_LATE = "the partition is new to this query and does not begin at 0"
+_WENT_BACK = "the log now ends before them: it was truncated, or the topic was made anew"
+_GONE = "the partition is gone"
+
+
+class PartitionGoneError(ScanError):
+    """A partition that a stream reads is no longer there; nothing unread is known to be lost."""
+
+    def __init__(self, topic_partition: TopicPartition, offset: int) -> None:
+        super().__init__(topic_partition, offset)
+        self.topic_partition = topic_partition
+        self.offset = offset
+
+    def __str__(self) -> str:
+        return (
+            f"{self.topic_partition} is gone; it had been read up to offset {self.offset}, and "
+            f"whatever came after that is lost: {_WHAT_TO_DO}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A partition as the stream sees it: [start_offset, end_offset).
+
+    ``is_exact`` is false while all that is known of the end is that it is no lower: the owner
+    does not answer, and what it wrote down last may be old.
+    """
+
+    start_offset: int
+    end_offset: int
+    is_exact: bool = True
+
+
+Spans = Mapping[TopicPartition, Span]
+
+
+def find_losses(position: Offsets, spans: Spans, last_ends: Offsets) -> Iterator[ScanError]:
+    """Losses of a stream at ``position`` that once saw its logs end at ``last_ends``."""
+    for each in sorted(position.keys() - spans.keys()):
+        end = last_ends.get(each, 0)
+        if end > position[each]:
+            yield _lost(each, position[each], end, _GONE)
+        else:
+            yield PartitionGoneError(each, position[each])
+    for each in sorted(spans):
+        span = spans[each]
+        if each not in position:
+            if span.start_offset > 0:
+                yield _lost(each, 0, span.start_offset, _BEGAN_LATE)
+        elif position[each] < span.start_offset:
+            yield _lost(each, position[each], span.start_offset, _OVERTAKEN)
+        elif span.is_exact and span.end_offset < position[each]:
+            yield _lost(each, span.end_offset, position[each], _WENT_BACK)
+
+
+def find_losses_of_batch(start: Offsets, end: Offsets, spans: Spans) -> Iterator[ScanError]:
+    """Losses of a batch [start, end) that is written down and about to be read."""
+    for each in sorted(end):
+        first, last = start.get(each, 0), end[each]
+        if first >= last:
+            continue
+        span = spans.get(each)
+        if span is None:
+            yield _lost(each, first, last, _GONE)
+            continue
+        if first < span.start_offset:
+            reason = _OVERTAKEN if each in start else _BEGAN_LATE
+            yield _lost(each, first, min(last, span.start_offset), reason)
+        if span.is_exact and max(first, span.end_offset) < last:
+            yield _lost(each, max(first, span.end_offset), last, _WENT_BACK)
+
+
+def _lost(each: TopicPartition, start_offset: int, end_offset: int, reason: str) -> DataLostError:
+    return DataLostError(each, start_offset, end_offset, f"{reason}; {_WHAT_TO_DO}")

@@ -1,0 +1,115 @@
+"""One way to start Spark, for commands, notebooks and jobs alike.
+
+Everything that Spark would only complain about later, in the words of another program, is looked at
+here first: whether PySpark is installed, whether there is a Java that it runs on, and that the
+workers run the Python that runs us. What the caller sets wins over what is set here, and a master
+that nobody names is whatever ``spark-submit`` or ``spark-defaults.conf`` says, else ``local[*]``.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from stratalog.errors import StratalogError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JAVA_VERSION_MIN = 17
+_JAVA_SECONDS = 30
+_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+
+
+class SparkUnavailableError(StratalogError):
+    """Spark cannot run here, and why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"Spark cannot be started: {self.reason}"
+
+
+def session(
+    master: str | None = None,
+    *,
+    app_name: str = "stratalog",
+    configs: Mapping[str, str] | None = None,
+) -> "SparkSession":
+    """The running Spark session, or a new one.
+
+    ``master`` is a master's URL as ``spark-submit`` takes it, or ``sc://host:port`` for a Spark
+    Connect server; ``configs`` are Spark's own settings, passed on as they are.
+    """
+    is_remote = master is not None and master.startswith("sc://")
+    check_available(needs_java=not is_remote)
+    _choose_python()
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName(app_name)
+    if master is not None:
+        builder = builder.remote(master) if is_remote else builder.master(master)
+    for name, value in (configs or {}).items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def check_available(*, needs_java: bool = True) -> None:
+    """Raises ``SparkUnavailableError`` if PySpark, or a Java that is new enough, is missing."""
+    if find_spec("pyspark") is None:
+        raise SparkUnavailableError(
+            "PySpark is not installed. Install it with: pip install 'stratalog[spark]'"
+        )
+    # A driver that spark-submit has started has its JVM already.
+    if needs_java and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        check_java()
+
+
+def check_java() -> None:
+    java = _java()
+    version = _java_version(java)
+    if version < JAVA_VERSION_MIN:
+        raise SparkUnavailableError(
+            f"{java} is Java {version}, and Spark 4 needs Java {JAVA_VERSION_MIN} or newer. "
+            f"Point JAVA_HOME at one."
+        )
+
+
+def _java() -> str:
+    """The program that Spark's launcher will run: it looks in the same two places."""
+    home = os.environ.get("JAVA_HOME")
+    java = os.path.join(home, "bin", "java") if home else shutil.which("java")  # noqa: PTH118
+    if java is None or not os.access(java, os.X_OK):
+        place = f"in JAVA_HOME={home}" if home else "on the PATH, and JAVA_HOME is not set"
+        raise SparkUnavailableError(
+            f"there is no java {place}. Install Java {JAVA_VERSION_MIN} or newer."
+        )
+    return java
+
+
+def _java_version(java: str) -> int:
+    try:
+        told = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, timeout=_JAVA_SECONDS, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise SparkUnavailableError(f"{java} -version failed: {error}") from error
+    found = _VERSION.search(told.stderr + told.stdout)
+    if found is None:
+        raise SparkUnavailableError(f"{java} -version does not tell a version.")
+    return int(found[1])
+
+
+def _choose_python() -> None:
+    """Workers run the Python that runs us, unless somebody chose another.
+
+    Left alone, Spark takes the ``python3`` of the PATH, which without an activated environment is
+    one that lacks PyArrow and us: workers then die without a word.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
