@@ -34,6 +34,7 @@ from stratalog.spark.options import SourceOptions
 from stratalog.spark.plain import plainly
 from stratalog.spark.predicates import both, where_of_filters
 from stratalog.spark.schema import BatchFitting, check_schema
+from stratalog.spark.workers import settle_in
 
 if TYPE_CHECKING:
     import pyarrow
@@ -186,6 +187,7 @@ def read_partition(
     """The rows of one task, in batches that have exactly ``schema``."""
     if not isinstance(partition, TaskPartition):
         return  # Spark makes one empty partition of a plan without tasks.
+    settle_in()
     fit = BatchFitting(schema)
     for batch in _read(partition.task, read_options(options, schema, pushed), options):
         yield fit(batch.select(schema.names) if options.gaps else batch)
