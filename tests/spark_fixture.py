@@ -4,6 +4,7 @@ A JVM takes seconds to start and a gigabyte to run, so that all tests with a ses
 they carry ``xdist_group("spark")``, which keeps them in one process of pytest.
 """
 
+import gc
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,6 +50,13 @@ def running_spark(home: Path, master: str = "local[2]", **more: str) -> Iterator
     finally:
         with spark_warnings_aside():
             started.stop()
+
+
+def collect_what_pyspark_left() -> None:
+    """PySpark leaves sockets for the garbage collector, which warns of each: not in the middle of
+    somebody else's test."""
+    with spark_warnings_aside():
+        gc.collect()
 
 
 @contextmanager

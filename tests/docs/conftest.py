@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from doc_pages import ROOT
 
-from spark_fixture import running_spark
+from spark_fixture import collect_what_pyspark_left, running_spark
 
 ARCHIVE = ROOT / "tests" / "interop" / "golden" / "kafka.tar.xz"
 
@@ -41,3 +41,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The session that a page means by ``session()``."""
     with running_spark(tmp_path_factory.mktemp("spark")) as session:
         yield session
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _tidy() -> Iterator[None]:
+    yield
+    collect_what_pyspark_left()

@@ -100,6 +100,18 @@ def test_the_fates_found_far_ahead_by_indexes_are_those_of_the_markers(
     assert found == expected
 
 
+def test_a_commit_in_between_counts_where_a_later_index_is_lost(tmp_path: Path) -> None:
+    log = segments_of(
+        [data(0, 8)],
+        [marker(1, 8, commit=True)],
+        [data(2, 8), marker(3, 8, commit=False)],
+    )
+    directory = log.write(tmp_path)
+    OwnFiles(OsFileSystem(), str(directory)).note_aborts(2)
+
+    assert aborted_far_ahead(log, directory) == []
+
+
 def test_a_marker_in_a_later_segment_decides(tmp_path: Path) -> None:
     log = segments_of(
         [data(0, 7), data(1, 8)],

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from _pytest.nodeid import NodeId
 
-from spark_fixture import running_spark
+from spark_fixture import collect_what_pyspark_left, running_spark
 
 
 @pytest.fixture(scope="session")
@@ -14,6 +14,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Two local threads. Mark the module: ``pytestmark = pytest.mark.xdist_group("spark")``."""
     with running_spark(tmp_path_factory.mktemp("spark")) as session:
         yield session
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _tidy() -> Iterator[None]:
+    yield
+    collect_what_pyspark_left()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

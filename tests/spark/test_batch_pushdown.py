@@ -46,9 +46,10 @@ def test_a_pushed_filter_reads_fewer_tasks(spark: Any, tmp_path: Path) -> None:
     before = spark.conf.get(SETTING)
     spark.conf.set(SETTING, "true")
     try:
-        found = load(spark, tmp_path, pushdown="true", minPartitions="4").where("partition = 1")
-        assert found.rdd.getNumPartitions() < 4
-        unpushed = load(spark, tmp_path, minPartitions="4").where("partition = 1")
-        assert unpushed.rdd.getNumPartitions() >= 4
+        cut = {"maxRecordsPerPartition": "50"}
+        found = load(spark, tmp_path, pushdown="true", **cut).where("partition = 1")
+        assert found.rdd.getNumPartitions() == 1
+        unpushed = load(spark, tmp_path, **cut).where("partition = 1")
+        assert unpushed.rdd.getNumPartitions() == 4
     finally:
         spark.conf.set(SETTING, before)

@@ -65,6 +65,7 @@ class Fates:
         self._is_permissive = is_permissive
         self._walk = FateWalk()
         self._window = Window()
+        self._skipped: list[_Later] = []  # of which only the index was asked
 
     @property
     def bytes_read(self) -> int:
@@ -111,8 +112,12 @@ class Fates:
             return
         try:
             self._ask_index(later)
+            self._skipped.append(later)
         except CorruptIndexError:
-            self._walk_file(later)
+            # Indexes do not tell of commits: those in between decide before this one's markers.
+            for each in (*self._skipped, later):
+                self._walk_file(each)
+            self._skipped.clear()
 
     def _walk_file(self, later: _Later) -> None:
         file = self._files.open(later.log_path)
