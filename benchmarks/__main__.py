@@ -15,12 +15,12 @@ from benchmarks.broker_figures import Effort
 from benchmarks.result import Result
 
 STORAGE = (
-    *("append", "recovery", "decode", "scan", "lookup", "opening", "memory"),
+    *("append", "recovery", "decode", "encode", "scan", "lookup", "opening", "memory"),
     *("cleaning", "cleaning-load"),
     *("scan", "planning", "pruning"),
 )
-SPARK = ("spark-scan",)
-ALL = (*STORAGE, "broker", *SPARK)
+SPARK = ("spark-scan", "spark-load", "spark-compact", "spark-jobs")
+ALL = (*STORAGE, "broker", "commit-load", *SPARK)
 NAMES = (*ALL, *PARTS)
 
 

@@ -120,6 +120,32 @@ class InvalidTimestampError(InvalidRecordError):
     """At least one record of a produced batch has a timestamp outside the allowed range."""
 
 
+class InvalidRowError(RecordError):
+    """A row that cannot become a record. Rows are counted from 0 by whoever hands them over."""
+
+    def __init__(self, row: int, field: str, reason: str) -> None:
+        super().__init__(row, field, reason)
+        self.row = row
+        self.field = field
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.field} of row {self.row}: {self.reason}"
+
+
+class InvalidColumnError(RecordError):
+    """A column of rows whose type cannot become what a record has there."""
+
+    def __init__(self, field: str, given: str, wanted: str) -> None:
+        super().__init__(field, given, wanted)
+        self.field = field
+        self.given = given
+        self.wanted = wanted
+
+    def __str__(self) -> str:
+        return f"column {self.field!r} is {self.given}, which cannot become {self.wanted}"
+
+
 class UnsupportedForMessageFormatError(RecordError):
     """A feature (transactions, idempotence) that the batch's message format cannot carry."""
 
@@ -282,6 +308,10 @@ class TooManyOpenFilesError(OutOfResourcesError):
 
 class LogDirectoryError(StorageError):
     """A log directory that cannot be used: not there, locked by another owner, or offline."""
+
+
+class DirectoryLockedError(LogDirectoryError):
+    """A log directory that another owner has now; it may let go of it."""
 
 
 class LeaseError(StorageError):

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from stratalog.broker.committing import CommitRunner
 from stratalog.broker.memory import RequestMemory
 from stratalog.broker.metrics import Metrics
 from stratalog.broker.services import Endpoint, Services
@@ -51,12 +52,14 @@ async def broker_parts(
         replicas=replicas,
         topics=topics,
         groups=GroupCoordinator(config, clock, append=_refuse, read=lambda _partition: stored),
+        commits=None,  # type: ignore[arg-type]
         metrics=metrics,
         endpoint=Endpoint(host="127.0.0.1", port=9092),
         run_blocking=run_blocking,
         memory=RequestMemory(1 << 20),
         workers=ThreadPoolExecutor(1),
     )
+    services.commits = CommitRunner(services, services.workers)
     topics.lead_all()
     services.groups.on_leading(0, 0)
     services.groups.run_due(clock.now_ms())

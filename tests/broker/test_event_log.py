@@ -449,6 +449,20 @@ def test_after_some_work_the_loop_looks_again_before_it_sleeps_and_only_then() -
         assert turns.looks == [None, None, 0, None, None]
 
 
+def test_it_does_not_look_again_where_somebody_was_sent_much() -> None:
+    ours, theirs = socket.socketpair()
+    with closing(Looking()) as turns, ours, theirs:
+        turns.register(ours, selectors.EVENT_READ)
+        theirs.send(b"x")
+        turns.select(None)
+        ours.recv(1)
+        turns.rest()
+        turns.looks.clear()
+        turns.select(None)
+
+        assert turns.looks == [None]
+
+
 def test_it_looks_for_longer_where_that_paid_the_last_time() -> None:
     ours, theirs = socket.socketpair()
     with closing(Looking()) as turns, ours, theirs:

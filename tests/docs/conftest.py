@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 from doc_pages import ROOT
 
+from broker_fixture import running_broker
 from spark_fixture import collect_what_pyspark_left, running_spark
 
 ARCHIVE = ROOT / "tests" / "interop" / "golden" / "kafka.tar.xz"
@@ -34,6 +36,18 @@ def page_directory(kafka_logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     shutil.copytree(kafka_logs, tmp_path / "kafka-logs")
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def made_topics(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log directory that a broker has made empty topics in, of two partitions each."""
+    directory = tmp_path_factory.mktemp("made") / "data"
+    with running_broker(directory) as broker:
+        client = AdminClient({"bootstrap.servers": broker.bootstrap_server})
+        topics = [NewTopic(name, 2, replication_factor=1) for name in ("orders", "payments")]
+        for made in client.create_topics(topics).values():
+            made.result(30)
+    return directory
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,17 @@ from stratalog.cli.app import run
 
 ROOT = Path(__file__).resolve().parents[2]
 # Pages that show Spark: they have a session while they run.
-SPARK_PAGES = ("README.md", "docs/spark.md", "docs/spark-clusters.md")
+SPARK_PAGES = (
+    "README.md",
+    "docs/spark.md",
+    "docs/spark-clusters.md",
+    "docs/concepts/spark-sink.md",
+    "docs/jobs/export.md",
+    "docs/jobs/stats.md",
+    "docs/jobs/verify.md",
+)
+# Pages that write: they find a directory ``data`` that a broker has made topics in.
+WRITING_PAGES = ("docs/concepts/spark-sink.md",)
 RUN_LANGUAGES = ("python", "pycon", "console", "sh")
 SHOWN_LANGUAGES = ("", "text", "json", "properties")
 SHELL_SECONDS = 30

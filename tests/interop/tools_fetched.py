@@ -19,6 +19,7 @@ FETCH_SECONDS = 300
 KCAT_PACKAGES = ["kcat", "librdkafka1", "libyajl2"]
 KAFKAJS = HERE / "kafkajs"
 SPARK_POM = HERE / "spark" / "pom.xml"
+LAKES_POM = HERE / "lakes" / "pom.xml"
 
 
 class ToolUnavailableError(Exception):
@@ -54,7 +55,16 @@ def kafkajs(script: Path) -> Command:
 
 def spark_connector() -> list[Path]:
     """The jars of Spark's Kafka connector, which pyspark does not bring."""
-    home = _fetched("spark", SPARK_POM.read_bytes(), _copy_spark_jars)
+    return _jars("spark", SPARK_POM)
+
+
+def lake_jars() -> list[Path]:
+    """Delta's and Iceberg's for Spark, and Spark's own for Avro."""
+    return _jars("lakes", LAKES_POM)
+
+
+def _jars(name: str, pom: Path) -> list[Path]:
+    home = _fetched(name, pom.read_bytes(), lambda home: _copy_jars(pom, home))
     return sorted(home.glob("*.jar"))
 
 
@@ -95,9 +105,9 @@ def _install_kafkajs(home: Path) -> None:
     _run([npm, "install", "--no-package-lock", "--ignore-scripts", "--silent"], home)
 
 
-def _copy_spark_jars(home: Path) -> None:
+def _copy_jars(pom: Path, home: Path) -> None:
     goal = ["dependency:copy-dependencies", f"-DoutputDirectory={home}", "-DincludeScope=runtime"]
-    _run([_found("mvn"), "-q", "-B", "-f", str(SPARK_POM), *goal], home)
+    _run([_found("mvn"), "-q", "-B", "-f", str(pom), *goal], home)
 
 
 def _found(program: str) -> str:

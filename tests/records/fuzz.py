@@ -8,6 +8,7 @@ printed: ``--seed N`` repeats it.
 """
 
 import argparse
+import contextlib
 import os
 import random
 import struct
@@ -23,12 +24,15 @@ from stratalog.errors import StratalogError
 from stratalog.records import (
     CleanedTransactions,
     Codec,
+    KeyHashes,
     KeySurvey,
     MapBuilder,
     OffsetMap,
     Record,
     RecordFilter,
     SegmentScan,
+    SupersededRuns,
+    SupersededScan,
     TimeRangeScan,
     TimestampType,
     build_batch,
@@ -365,7 +369,7 @@ def _offset_map(rng: random.Random) -> OffsetMap:
     return offsets
 
 
-Walk = MapBuilder | RecordFilter | KeySurvey
+Walk = MapBuilder | RecordFilter | KeySurvey | SupersededScan | KeyHashes
 
 
 def _feed(walk: Walk, data: array, rng: random.Random) -> bytes:
@@ -425,6 +429,33 @@ def _clean(data: array, rng: random.Random) -> None:
     assert records.messages_kept <= records.messages_read
 
 
+def _clean_by_marks(data: array, rng: random.Random) -> None:
+    """Marks made in two ways, perhaps for too few offsets, and a filter that knows nothing else."""
+    end = rng.choice((1, 8, 300, 5000))
+    bits = [bytearray((end + 7) // 8) for _ in range(2)]
+    first_dirty = rng.choice((0, 2, 40))
+    offsets = OffsetMap(24 * rng.choice((3, 1000)))
+    offsets.restrict(*rng.choice(((0, 2**64 - 1), (0, 2**63), (2**62, 2**63))))
+    offsets.mark_in(*bits, 0, end)
+    with contextlib.suppress(StratalogError):
+        _feed(MapBuilder(offsets, _transactions(rng), first_dirty), data, rng)
+    with contextlib.suppress(StratalogError):
+        _feed(SupersededScan(offsets, first_dirty), data, rng)
+    hashes = KeyHashes(offsets, _transactions(rng), first_dirty)
+    with contextlib.suppress(StratalogError):
+        _feed(hashes, data, rng)
+    SupersededRuns(offsets).feed(*hashes.take())
+    other = OffsetMap(24 * 1000)
+    other.put_entries(offsets.entries())
+    decided = OffsetMap(24 * 3)
+    decided.decide(*bits, 0, end)
+    decided.raise_latest_offset(rng.choice((5, end - 1, 2**62)))
+    records = RecordFilter(
+        decided, _transactions(rng), now_ms=78, delete_retention_ms=1000, upper_bound_offset=30
+    )
+    _feed(records, data, rng)
+
+
 def _survey(data: array, rng: random.Random) -> None:
     survey = KeySurvey(rng.choice((0, 2, 2**63 - 1)))
     _feed(survey, data, rng)
@@ -454,10 +485,94 @@ def _time_ranges(data: array, rng: random.Random) -> None:
         assert all(start <= low < high <= end for low, high in found)
 
 
+# --- rows to batches -----------------------------------------------------------------------------
+
+
+def _exact(values: list[int], width: int) -> array:
+    return array("i" if width == 4 else "q", values)
+
+
+def _bits(rng: random.Random, end: int) -> array | None:
+    size = (end + 7) // 8
+    return rng.choice((None, array("B", rng.randbytes(size)), array("B", b"\xff" * size)))
+
+
+def _offsets(rng: random.Random, count: int, most: int) -> list[int]:
+    """Mostly in order and inside; sometimes anything that four bytes hold."""
+    offsets = sorted(rng.randrange(most + 1) for _ in range(count))
+    if rng.random() < 0.2:
+        offsets[rng.randrange(count)] = rng.choice((*EXTREMES, most + 1))
+    return offsets
+
+
+def _bytes_column(data: array, rng: random.Random, rows: int) -> kernels.RowColumn:
+    first, width = rng.choice((0, 0, 1, 9)), rng.choice((4, 8))
+    offsets = _offsets(rng, first + rows + 1, len(data))
+    return kernels.RowColumn(
+        rows, first, width, _bits(rng, first + rows), _exact(offsets, width), data
+    )
+
+
+def _number_column(rng: random.Random, rows: int, usual: int) -> kernels.RowColumn:
+    first, width = rng.choice((0, 0, 1, 9)), rng.choice((4, 8))
+    values = [rng.randrange(usual) for _ in range(first + rows)]
+    if rng.random() < 0.1:
+        values[rng.randrange(len(values))] = rng.choice(EXTREMES if width == 4 else EXTREMES_LONG)
+    return kernels.RowColumn(
+        rows, first, width, _bits(rng, first + rows), None, _exact(values, width)
+    )
+
+
+def _header_columns(data: array, rng: random.Random, rows: int) -> tuple[kernels.RowColumn, ...]:
+    count, width = rng.choice((1, 5, 40)), rng.choice((4, 8))
+    offsets = _exact(_offsets(rng, rows + 1, count), width)
+    return (
+        kernels.RowColumn(rows, 0, width, _bits(rng, rows), offsets, None),
+        kernels.RowColumn(count, 0, 4, _bits(rng, count), None, None),
+        _bytes_column(data, rng, count),
+        _bytes_column(data, rng, count),
+    )
+
+
+def _encode(data: array, rng: random.Random) -> None:
+    """Whatever an array says of itself: rows are refused, or are in batches that can be read."""
+    partitions, rows = rng.choice((1, 3, 100)), rng.choice((1, 8, 30))
+    encoder = kernels.RowEncoder(
+        partitions,
+        batch_bytes=rng.choice((1, 100, 5000)),
+        memory_bytes=rng.choice((1, 2000, 10**6)),
+        needs_keys=rng.random() < 0.1,
+    )
+    full = []
+    for _ in range(rng.choice((1, 3))):
+        keys = rng.choice((None, _bytes_column(data, rng, rows)))
+        values = _bytes_column(data, rng, rows)
+        partitioner = kernels.RowPartitioner(partitions, seed=rng.getrandbits(64), run_bytes=500)
+        given = rng.choice((None, _number_column(rng, rows, partitions)))
+        found = partitioner.assign(keys, values, given)
+        full += encoder.add(
+            kernels.RowColumn(rows, 0, 4, None, None, found),
+            keys,
+            values,
+            rng.choice((None, _number_column(rng, rows, 10**6))),
+            rng.choice((None, _header_columns(data, rng, rows))),
+            now_ms=rng.choice((-1, 0, 2**63 - 1)),
+            ticks_a_ms=rng.choice((1, 1000)),
+        )
+    full += encoder.flush()
+    assert sum(batch[2] for batch in full) == encoder.rows
+    for _, batch, count, *_ in full:
+        decoder = kernels.ColumnDecoder(0b111111, start_offset=0, end_offset=2**63 - 1)
+        decoder.add(batch)
+        assert decoder.rows == count
+
+
 TARGETS: tuple[Target, ...] = (
+    _encode,
     _time_ranges,
     _build_map,
     _clean,
+    _clean_by_marks,
     _survey,
     _header,
     _headers,

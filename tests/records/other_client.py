@@ -1,4 +1,5 @@
-"""kafka-python's batch code, an implementation nobody here wrote, to compare with.
+"""kafka-python's batch code and hash, and aiokafka's partitioner, to compare with: implementations
+that nobody here wrote.
 
 Importing it warns about importlib.resources, which this project's tests treat as an error.
 """
@@ -7,7 +8,15 @@ import warnings
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
+    from aiokafka.partitioner import DefaultPartitioner
+    from kafka.partitioner.default import murmur2
     from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
     from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
-__all__ = ["DefaultRecordBatch", "DefaultRecordBatchBuilder", "LegacyRecordBatchBuilder"]
+__all__ = [
+    "DefaultPartitioner",
+    "DefaultRecordBatch",
+    "DefaultRecordBatchBuilder",
+    "LegacyRecordBatchBuilder",
+    "murmur2",
+]

@@ -102,5 +102,9 @@ def test_a_failure_of_the_source_reaches_the_client_in_our_words(seen: dict[str,
     assert "no topic 'nothing'" in seen["failure"]
 
 
+def test_jobs_run_on_a_server_as_well(seen: dict[str, Any]) -> None:
+    assert seen["jobs"] == ["nothing wrong", 20, 20, 20]
+
+
 def test_the_command_line_can_be_a_client(seen: dict[str, Any]) -> None:
     assert seen["command"] == '{"records": 20}\n'

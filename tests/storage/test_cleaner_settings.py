@@ -68,6 +68,21 @@ def test_threads_change_to_between_half_and_twice(
             assert cleaner_of(logs)._config.log_cleaner_threads == before
 
 
+@pytest.mark.parametrize("pattern", ["orders", "ord*", "other,ord*s"])
+def test_topics_that_a_job_compacts_are_left_alone_until_they_are_named_no_more(
+    pattern: str,
+) -> None:
+    excluded = tuple(pattern.split(","))
+    with cleaning(log_cleaner_exclude_topics=excluded) as logs:
+        written(logs, ORDERS)
+        written(logs, PAYMENTS)
+        run_round(logs)
+        assert set(cleaner_of(logs).last_runs) == {PAYMENTS}
+        cleaner_of(logs).reconfigure(changed(logs, log_cleaner_exclude_topics=()))
+        run_round(logs)
+        assert set(cleaner_of(logs).last_runs) == {ORDERS, PAYMENTS}
+
+
 def test_fewer_threads_count_when_those_under_way_have_ended() -> None:
     with cleaning(log_cleaner_threads=2) as logs:
         for key in keys(4):

@@ -172,7 +172,11 @@ def test_the_size_is_bounded_by_max_bytes_but_for_one_whole_batch_where_asked(
         start, max_bytes=max_bytes, isolation=Isolation.LOG_END, min_one_message=min_one_message
     )
     size = min(len(whole), max(max_bytes, first if min_one_message else 0))
-    assert raw(fetched) == whole[:size]
+    given_size = len(raw(fetched))
+    assert raw(fetched) == whole[:given_size]
+    # Shorter only by what the reader would drop, or by small batches behind an indexed one.
+    boundaries = [each.position for each in read_headers(whole) if each.position >= first]
+    assert given_size == size or (given_size < size and given_size in boundaries)
     assert fetched.is_first_batch_incomplete == (0 < size < first)
 
 
@@ -449,3 +453,19 @@ def test_slices_of_real_files_can_be_sent_without_being_read(tmp_path: Path) -> 
     again = reopened(log)
     assert [h.base_offset for h in (*fetch(again, 0), *fetch(again, 3))] == [0, 3]
     again.close()
+
+
+def test_a_slice_of_large_batches_ends_with_a_batch_where_the_index_knows_the_next(
+    make_log: MakeLog,
+) -> None:
+    log = make_log(index_interval_bytes=90)
+    for offset in range(5):
+        log.append_as_follower(sized_batch(100, base_offset=offset, leader_epoch=0))
+
+    log.read(0, max_bytes=1, isolation=Isolation.LOG_END)  # learns that batches are large
+    sizes = [
+        log.read(1, max_bytes=limit, isolation=Isolation.LOG_END).size_bytes
+        for limit in (99, 100, 199, 200, 250, 399, 400, 1000)
+    ]
+
+    assert sizes == [100, 100, 100, 200, 200, 300, 400, 400]

@@ -12,6 +12,13 @@
                                       "ranges": {"orders": {"0": [from_offset, end_offset]}}}
     POST /v1/leases/{id}/renew       {"seconds": 600}
     POST /v1/leases/{id}/release
+    GET  /v1/staging?topic=a         where to stage files for topics, and by which rules
+    POST /v1/commits                 a manifest: what was staged becomes part of the logs
+    GET  /v1/commits/{id}            committed, running, refused or unknown; ?app=name&version=7
+    GET  /v1/compactions             where others compact, and the broker's own cleaner waits
+    POST /v1/compactions             {"id": 32 hex, "topics": [name], "seconds": 120}: rounds
+    POST /v1/compactions/{id}/renew  {"seconds": 120}
+    POST /v1/compactions/{id}/release
     POST /v1/shutdown                as SIGTERM
 
 Answers are JSON, errors {"error": sentence}. Imported when the port is first asked for something.
@@ -30,8 +37,10 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from stratalog.broker import lease_admin, overview
+from stratalog.broker import commit_admin, compaction_admin, lease_admin, overview
 from stratalog.broker.admin_guard import AdminGuard
+from stratalog.broker.commit_admin import COMMIT_BODY_BYTES_MAX
+from stratalog.broker.committing import BrokerStoppingError
 from stratalog.broker.event_log import log_event
 from stratalog.broker.exposition import CONTENT_TYPE, expose
 from stratalog.broker.lease_admin import LEASE_BODY_BYTES_MAX
@@ -113,6 +122,37 @@ class AdminPages:
             raise _no_lease(lease_id)
         return JSONResponse({"id": lease_id})
 
+    async def staging(self, request: Request) -> Response:
+        names = request.query_params.getlist("topic")
+        return _json_rows({}, "topics", commit_admin.facts(self.services, names))
+
+    async def commit(self, request: Request) -> Response:
+        content = await _content(request, COMMIT_BODY_BYTES_MAX)
+        return JSONResponse(*await commit_admin.commit(self.services, bytes(content)))
+
+    async def commit_status(self, request: Request) -> Response:
+        manifest_id = request.path_params["id"]
+        return JSONResponse(commit_admin.status(self.services, manifest_id, request.query_params))
+
+    async def compactions(self, _request: Request) -> Response:
+        return JSONResponse(compaction_admin.compactions(self.services))
+
+    async def plan_compaction(self, request: Request) -> Response:
+        body = await _body(request, LEASE_BODY_BYTES_MAX)
+        return JSONResponse(await compaction_admin.plan(self.services, body))
+
+    async def renew_compaction(self, request: Request) -> Response:
+        lease_id = request.path_params["id"]
+        if not compaction_admin.renew(self.services, lease_id, await _body(request)):
+            raise _no_compaction(lease_id)
+        return JSONResponse({"id": lease_id})
+
+    async def release_compaction(self, request: Request) -> Response:
+        lease_id = request.path_params["id"]
+        if not compaction_admin.release(self.services, lease_id):
+            raise _no_compaction(lease_id)
+        return JSONResponse({"id": lease_id})
+
     async def stop(self, _request: Request) -> Response:
         if self.shutdown is None:
             raise HTTPException(404, "this broker is stopped by whoever started it")
@@ -136,6 +176,13 @@ def admin_app(pages: AdminPages, guard: AdminGuard) -> ASGIApp:
             Route("/v1/leases", pages.grant_lease, methods=["POST"]),
             Route("/v1/leases/{id}/renew", pages.renew_lease, methods=["POST"]),
             Route("/v1/leases/{id}/release", pages.release_lease, methods=["POST"]),
+            Route("/v1/staging", pages.staging),
+            Route("/v1/commits", pages.commit, methods=["POST"]),
+            Route("/v1/commits/{id}", pages.commit_status),
+            Route("/v1/compactions", pages.compactions),
+            Route("/v1/compactions", pages.plan_compaction, methods=["POST"]),
+            Route("/v1/compactions/{id}/renew", pages.renew_compaction, methods=["POST"]),
+            Route("/v1/compactions/{id}/release", pages.release_compaction, methods=["POST"]),
             Route("/v1/shutdown", pages.stop, methods=["POST"]),
         ],
         exception_handlers={
@@ -174,12 +221,17 @@ class Sliced(StreamingResponse):
         await self.stream_response(send)
 
 
-async def _body(request: Request, bytes_max: int = BODY_BYTES_MAX) -> dict[str, Any]:
+async def _content(request: Request, bytes_max: int) -> bytearray:
     content = bytearray()
     async for piece in request.stream():
         content += piece
         if len(content) > bytes_max:
             raise HTTPException(413, f"a body has at most {bytes_max} bytes")
+    return content
+
+
+async def _body(request: Request, bytes_max: int = BODY_BYTES_MAX) -> dict[str, Any]:
+    content = await _content(request, bytes_max)
     try:
         # RecursionError: brackets in brackets, thousands deep.
         body = json.loads(content)
@@ -192,6 +244,10 @@ async def _body(request: Request, bytes_max: int = BODY_BYTES_MAX) -> dict[str, 
 
 def _no_lease(lease_id: str) -> HTTPException:
     return HTTPException(404, f"there is no lease {lease_id!r}: it has ended, or never was")
+
+
+def _no_compaction(lease_id: str) -> HTTPException:
+    return HTTPException(404, f"there is no compaction {lease_id!r}: it has ended, or never was")
 
 
 def _json_rows(head: dict[str, Any], name: str, rows: Iterator[dict[str, Any]]) -> Response:
@@ -217,7 +273,7 @@ async def _say_why(_request: Request, error: Exception) -> Response:
         status = 404
     elif isinstance(error, LeaseError):
         status = 400
-    elif isinstance(error, StorageError | MetadataStoreError):
+    elif isinstance(error, StorageError | MetadataStoreError | BrokerStoppingError):
         status = 503
     else:
         status = 400

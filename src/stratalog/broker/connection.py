@@ -43,6 +43,8 @@ _FIRST_STEP_BYTES = (1 << 20) + (64 << 10)
 _PARTS_AT_ONCE = 64
 # One connection keeps the loop no longer than this much takes.
 _SEND_BYTES_A_TURN = 4 << 20
+# Who was sent as much reads for a while before asking again.
+_MUCH_BYTES = 64 << 10
 _PIPELINED_MAX = 16
 _HELD_MAX = 16
 # Then it is the turn of other connections.
@@ -64,6 +66,8 @@ class Shared:
     memory: RequestMemory
     scratch: memoryview
     handler: FrameHandler
+    # Called when much was sent, to a client that will be busy with it for a while.
+    rest: Callable[[], None] = lambda: None
 
 
 class Connection:
@@ -392,9 +396,7 @@ class Connection:
         except OSError:
             self.close()
             return
-        self._burden.moved_bytes += _SEND_BYTES_A_TURN - budget
-        if budget < _SEND_BYTES_A_TURN:
-            self.active_ms = self._now_ms()
+        self._note_sent(_SEND_BYTES_A_TURN - budget)
         if self._out:
             self._write_later()
             return
@@ -405,6 +407,13 @@ class Connection:
             self._burden.release()
         if not self._is_taking and (self._own is not None or not self._is_reading):
             self._loop.call_soon(self._resume)
+
+    def _note_sent(self, size_bytes: int) -> None:
+        self._burden.moved_bytes += size_bytes
+        if size_bytes > 0:
+            self.active_ms = self._now_ms()
+        if size_bytes >= _MUCH_BYTES:
+            self._shared.rest()
 
     def _write_later(self) -> None:
         if self._is_warming:

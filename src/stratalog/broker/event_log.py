@@ -36,6 +36,8 @@ LEVELS: Final[dict[str, int]] = {
     "accept_failed": logging.WARNING,
     "admin_unavailable": logging.ERROR,
     "client_disconnected": logging.WARNING,
+    "commit_pending": logging.ERROR,
+    "commit_refused": logging.WARNING,
     "connection_refused": logging.WARNING,
     "directory_full": logging.ERROR,
     "directory_offline": logging.ERROR,

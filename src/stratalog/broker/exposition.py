@@ -126,6 +126,7 @@ def families(services: Services) -> Iterator[Family]:
     yield from _of_logs(services)
     yield from _of_directories(services)
     yield from _of_cleaning(services)
+    yield from _of_commits(counted, services)
     yield from _of_waiting(services)
     yield from _of_groups(services)
 
@@ -365,6 +366,32 @@ def _of_cleaning(services: Services) -> Iterator[Family]:
     )
 
 
+def _of_commits(counted: MetricsSnapshot, services: Services) -> Iterator[Family]:
+    counts = counted.commits
+    yield counter("stratalog_commits", "Commits of staged segments.", _one(counts.committed))
+    yield counter(
+        "stratalog_committed_bytes",
+        "Bytes that came into logs by them.",
+        _one(counts.committed_bytes),
+    )
+    yield counter("stratalog_commits_refused", "Commits refused.", _one(counts.refused))
+    yield gauge(
+        "stratalog_commits_running",
+        "Commits that are under way or wait for their turn.",
+        _one(services.commits.running_count),
+    )
+    yield histogram(
+        "stratalog_commit_duration_seconds",
+        "From a manifest to the end of its commit, waits included.",
+        _one(counts.duration),
+    )
+    yield histogram(
+        "stratalog_commit_paused_seconds",
+        "For how long a commit kept appends to its logs waiting.",
+        _one(counts.paused),
+    )
+
+
 # --- requests that wait, and groups -----------------------------------------------------------
 
 
@@ -374,6 +401,7 @@ def _of_waiting(services: Services) -> Iterator[Family]:
         "stratalog_purgatory_size",
         "Requests that wait for what they asked for, or for their time to run out.",
         [
+            (("append",), len(replicas.append_purgatory)),
             (("produce",), len(replicas.produce_purgatory)),
             (("fetch",), len(replicas.fetch_purgatory)),
             (("delete_records",), len(replicas.delete_purgatory)),

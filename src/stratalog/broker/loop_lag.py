@@ -36,6 +36,11 @@ class TimedSelector(selectors.EpollSelector):
         self._on_turn = on_turn
         self._woken_ns = 0
 
+    def rest(self) -> None:
+        """Somebody was sent much, and asks for more only after reading it: to look again meanwhile
+        was a fifth of the CPU of a fetch of 1 MB."""
+        self._was_busy = False
+
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if self._on_turn is not None and self._woken_ns:
             self._on_turn(self._now_ns() - self._woken_ns)

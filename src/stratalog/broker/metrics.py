@@ -97,6 +97,27 @@ class TopicCounts:
         self.fetched_bytes += other.fetched_bytes
 
 
+@dataclass(slots=True)
+class CommitCounts:
+    """Staged segments that became part of logs: how many commits, how long each took, and for how
+    long appends had to wait for it."""
+
+    committed: int = 0
+    committed_bytes: int = 0
+    refused: int = 0
+    duration: Histogram = field(default_factory=Histogram)
+    paused: Histogram = field(default_factory=Histogram)
+
+    def copy(self) -> "CommitCounts":
+        return CommitCounts(
+            self.committed,
+            self.committed_bytes,
+            self.refused,
+            self.duration.copy(),
+            self.paused.copy(),
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class MetricsSnapshot:
     """A copy of all counts, which another thread may read."""
@@ -110,6 +131,7 @@ class MetricsSnapshot:
     connections_refused: int
     protocol_errors: int
     bytes_in_flight: int
+    commits: CommitCounts
 
 
 @dataclass(slots=True, eq=False)
@@ -129,6 +151,7 @@ class Metrics:
     apis: dict[int, ApiCounts] = field(default_factory=dict)
     topics: dict[str, TopicCounts] = field(default_factory=dict)
     loop_lags: Histogram = field(default_factory=Histogram)
+    commits: CommitCounts = field(default_factory=CommitCounts)
     # Topics that are gone, and failures for topics that never were.
     _elsewhere: TopicCounts = field(default_factory=TopicCounts)
 
@@ -209,4 +232,5 @@ class Metrics:
             self.connections_refused,
             self.protocol_errors,
             self.bytes_in_flight(),
+            self.commits.copy(),
         )

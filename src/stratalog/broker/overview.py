@@ -67,7 +67,13 @@ def status(services: Services) -> Json:
             str(key): reason for key, reason in services.logs.retention_failures.items()
         },
         "cleaner": _cleaner(services),
+        "commits": {
+            "running": services.commits.running_count,
+            "committed": services.metrics.commits.committed,
+            "refused": services.metrics.commits.refused,
+        },
         "purgatories": {
+            "append": len(services.replicas.append_purgatory),
             "produce": len(services.replicas.produce_purgatory),
             "fetch": len(services.replicas.fetch_purgatory),
             "delete_records": len(services.replicas.delete_purgatory),

@@ -1,8 +1,9 @@
 """A broker: its parts made, joined and run on one event loop, and taken down again.
 
 The loop's thread owns logs, partitions and groups. Beside it: one worker for metadata and whatever
-else changes directories, one for each log directory to flush it, two that wait for cold reads, and
-the cleaner's threads. They do the waiting and then post; the loop changes.
+else changes directories, one for each log directory to flush it, one for commits of what others
+have staged, two that wait for cold reads, and the cleaner's threads. They do the waiting and then
+post; the loop changes.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from typing import Any
 
 from stratalog.broker.admin import AdminServer
 from stratalog.broker.alarm import Alarm
+from stratalog.broker.committing import CommitRunner
 from stratalog.broker.connection import SCRATCH_BYTES, Shared
 from stratalog.broker.dispatcher import Dispatcher
 from stratalog.broker.event_log import log_event
@@ -30,12 +32,12 @@ from stratalog.broker.handlers.produce import ProduceHandlers
 from stratalog.broker.handlers.producer_ids import ProducerIdHandlers
 from stratalog.broker.handlers.topics import TopicHandlers
 from stratalog.broker.listening import SWEEP_MS, Acceptor, bind, run_later
-from stratalog.broker.loop_lag import watch_loop
+from stratalog.broker.loop_lag import BrokerLoop, watch_loop
 from stratalog.broker.memory import RequestMemory
 from stratalog.broker.metrics import Metrics
 from stratalog.broker.requests import Handler
 from stratalog.broker.services import Endpoint, Services
-from stratalog.broker.startup import OpenedBroker, open_broker
+from stratalog.broker.startup import OpenedBroker, is_held_for_a_moment, open_broker
 from stratalog.broker.state_events import StateEvents
 from stratalog.broker.topics import TopicChanges
 from stratalog.clock import Clock, SteadyClock, SystemClock
@@ -46,7 +48,7 @@ from stratalog.config.listeners import (
     format_address,
     parse_address,
 )
-from stratalog.errors import ConfigError, DiskError, StratalogError
+from stratalog.errors import ConfigError, DirectoryLockedError, DiskError, StratalogError
 from stratalog.protocol.api import ApiKey
 from stratalog.replication.replica_manager import ReplicaManager
 from stratalog.storage.files import FileSystem
@@ -56,6 +58,7 @@ from stratalog.storage.owner_file import Owner, new_token
 _READERS = 2
 _FINISH_SECONDS = 5.0
 _FINISH_STEP_SECONDS = 0.005
+_OPEN_TRIES, _OPEN_PAUSE_SECONDS = 200, 0.05
 # Of queued.max.request.bytes, which Kafka leaves unlimited by default.
 REQUEST_MEMORY_BYTES = 256 << 20
 
@@ -93,18 +96,32 @@ class Broker:
             self._cleanups.append(self._socket.close)
             host, port = advertised(self._config, self._listener, self._socket.getsockname()[1])
             self.endpoint = Endpoint(host=host, port=port)
-            opened = open_broker(
-                self._config,
-                files=self._files,
-                clock=self._clock,
-                is_config_known=self._is_config_known,
-            )
+            opened = await self._open()
             self._cleanups.append(opened.close)
             self._assemble(opened)
             await self._serve(opened)
         except BaseException:
             await self.stop()
             raise
+
+    async def _open(self) -> OpenedBroker:
+        """A driver that commits where no broker runs has the directory for a moment only."""
+        tries_left = _OPEN_TRIES
+        while True:
+            try:
+                return open_broker(
+                    self._config,
+                    files=self._files,
+                    clock=self._clock,
+                    is_config_known=self._is_config_known,
+                )
+            except DirectoryLockedError:
+                tries_left -= 1
+                if not any(map(is_held_for_a_moment, self._config.log_directories)):
+                    tries_left = min(tries_left, 1)  # or it has just let go
+                if tries_left <= 0:
+                    raise
+            await asyncio.sleep(_OPEN_PAUSE_SECONDS)
 
     def _assemble(self, opened: OpenedBroker) -> None:
         loop = asyncio.get_running_loop()
@@ -151,6 +168,7 @@ class Broker:
             replicas=replicas,
             topics=topics,
             groups=None,  # type: ignore[arg-type]
+            commits=None,  # type: ignore[arg-type]
             metrics=metrics,
             endpoint=self.endpoint,
             run_blocking=self._run_blocking,
@@ -158,6 +176,7 @@ class Broker:
             workers=self._executor(1, "stratalog-validate"),
         )
         services.groups = make_coordinator(services, self._wake)
+        services.commits = CommitRunner(services, self._executor(1, "stratalog-commit"))
         self._alarm = Alarm(loop, self._steady_clock, self._ring, _task_failed)
         self._sweep_ms = 0
 
@@ -185,6 +204,8 @@ class Broker:
         scratch = memoryview(bytearray(SCRATCH_BYTES))
         readers = self._executor(_READERS, "stratalog-read")
         shared = Shared(loop, readers, memory, scratch, dispatcher)
+        if isinstance(loop, BrokerLoop):
+            shared.rest = loop.turns.rest
         cleaner = services.logs.cleaner
         if cleaner is not None:
             cleaner.inbox.notify = lambda: run_later(loop, cleaner.inbox.run_all)
@@ -277,6 +298,8 @@ class Broker:
         self._is_ready = False
         if hasattr(self, "services"):
             log_event("stopping")
+            if self.services.commits is not None:
+                await self.services.commits.stop()
             await self._finish_requests()
             await self.services.topics.finish()
         while self._cleanups:

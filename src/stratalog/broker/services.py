@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from stratalog.broker.memory import RequestMemory
@@ -11,9 +11,11 @@ from stratalog.clock import Clock
 from stratalog.config import BrokerConfig
 from stratalog.metadata.sqlite_store import SqliteMetadataStore
 from stratalog.replication.replica_manager import ReplicaManager
+from stratalog.storage.cleaning.outside import OutsideRounds
 from stratalog.storage.manager import LogManager
 
 if TYPE_CHECKING:
+    from stratalog.broker.committing import CommitRunner
     from stratalog.broker.metrics import Metrics
     from stratalog.broker.topics import TopicChanges
     from stratalog.coordinator.coordinator import GroupCoordinator
@@ -44,12 +46,22 @@ class Services:
     replicas: ReplicaManager
     topics: "TopicChanges"
     groups: "GroupCoordinator"
+    commits: "CommitRunner"
     metrics: "Metrics"
     endpoint: Endpoint
     run_blocking: RunBlocking
     memory: RequestMemory
     # Where what takes long and waits for nothing is worked out, beside the loop.
     workers: Executor
+
+    # What others compact, and the broker's own cleaner leaves alone meanwhile.
+    outside_rounds: OutsideRounds = field(init=False)
+
+    def __post_init__(self) -> None:
+        logs = self.logs
+        self.outside_rounds = OutsideRounds(
+            lambda: logs.config, logs.directories, lambda: logs.cleaner
+        )
 
     @property
     def config(self) -> BrokerConfig:

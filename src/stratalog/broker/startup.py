@@ -10,10 +10,12 @@ that this node leads begins a new leader epoch, in the store and in the logs.
 A crash between any two steps leaves what the next start settles in the same way.
 """
 
+import os
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from stratalog.broker.finding import find_directory, read_controller, survey_directory
 from stratalog.clock import Clock, SystemClock
@@ -28,13 +30,15 @@ from stratalog.errors import (
 from stratalog.metadata import MetadataImage, PartitionChange, TopicState
 from stratalog.metadata.adoption import FoundDirectory, FoundReplica, plan_adoption
 from stratalog.metadata.reconciliation import PlacedReplica, Reconciliation, reconcile
-from stratalog.metadata.sqlite_store import METADATA_FILE, SqliteMetadataStore
+from stratalog.metadata.sqlite_store import IN_MEMORY, METADATA_FILE, SqliteMetadataStore
 from stratalog.storage.checkpoint import EpochEntry
 from stratalog.storage.directory import Identity, LogDirectory, acquire_all, for_each_online
 from stratalog.storage.epochs import assign_together
 from stratalog.storage.files import FileSystem, OsFileSystem, read_file, replace_file
 from stratalog.storage.layout import (
+    CLEAN_SHUTDOWN_FILE,
     DELETE_DIRECTORY,
+    LOCK_FILE,
     STRAY_DIRECTORY,
     TopicPartition,
     replica_directory,
@@ -42,7 +46,14 @@ from stratalog.storage.layout import (
 )
 from stratalog.storage.making import NewLog
 from stratalog.storage.manager import LogManager
-from stratalog.storage.owner_file import Owner, remove_owner_files, write_owner_files
+from stratalog.storage.owner_file import (
+    Owner,
+    new_token,
+    read_owner,
+    remove_owner_files,
+    write_owner_files,
+)
+from stratalog.storage.readonly import lock_owner
 
 # In the directories without the store: where it is, so that they are not adopted without it.
 METADATA_POINTER = ".stratalog-metadata-in"
@@ -60,13 +71,11 @@ class OpenedBroker:
 
     def announce(self, owner: Owner) -> None:
         """Say in the log directories how their owner can be reached."""
-        paths = [each.path for each in self.logs.directories if each.is_online]
-        with suppress(DiskError):  # they serve their clients without it
-            write_owner_files(paths, owner)
+        announce(self.logs.directories, owner)
 
     def close(self) -> None:
         """Leave all as a clean stop does. The locks are the last that is let go of."""
-        remove_owner_files(each.path for each in self.logs.directories)
+        announce(self.logs.directories, silent_owner())
         try:
             self.store.close()
         finally:
@@ -80,18 +89,30 @@ def open_broker(
     clock: Clock | None = None,
     is_config_known: bool = False,
     is_threaded: bool = True,
+    is_for_a_moment: bool = False,
+    is_remembered: bool = True,
 ) -> OpenedBroker:
     """Open what ``config`` names. ``is_config_known``: it has the settings of the broker that
-    wrote the directories, if another did; without them, what is not certain is held."""
+    wrote the directories, if another did; without them, what is not certain is held.
+    ``is_for_a_moment``: nobody is served, so that leader epochs go on if all was left cleanly.
+    ``is_remembered=False``: what another broker wrote stays that broker's. It is adopted anew each
+    time, from what that broker says then; otherwise the topics that it makes later would be
+    strays."""
     files = files or OsFileSystem()
     directories = [LogDirectory(files, path) for path in config.log_directories]
     store = None
     try:
         acquire_all(directories)
+        announce(directories, silent_owner())
         place = _metadata_place(directories)
-        store = SqliteMetadataStore.open(f"{place.path}/{METADATA_FILE}", broker=config)
+        path = f"{place.path}/{METADATA_FILE}"
+        if not is_remembered and not files.exists(path):
+            path = IN_MEMORY
+        store = SqliteMetadataStore.open(path, broker=config)
         return _Opening(config, store, directories, clock or SystemClock()).run(
-            is_config_known=is_config_known, is_threaded=is_threaded
+            is_config_known=is_config_known,
+            is_threaded=is_threaded,
+            is_for_a_moment=is_for_a_moment,
         )
     except BaseException:
         if store is not None:
@@ -99,6 +120,31 @@ def open_broker(
         for directory in directories:
             directory.release()
         raise
+
+
+def is_held_for_a_moment(log_dir: str) -> bool:
+    """Whether it is locked by a process of ours that has no admin port, at least not yet: one that
+    commits what it has staged, or that starts."""
+    try:
+        owner = read_owner(log_dir)
+    except StorageError:
+        return False
+    return not owner.admin and owner.pid == lock_owner(f"{log_dir}/{LOCK_FILE}")
+
+
+def announce(directories: Sequence[LogDirectory], owner: Owner) -> None:
+    """Say in the log directories whose they are, and how that can be reached. Before anything else
+    is done there: whoever finds one locked without a word takes its owner for an Apache Kafka."""
+    for each in directories:
+        # Removed by who has the lock still: afterwards it may be another's.
+        each.leave = partial(remove_owner_files, [each.path])
+    with suppress(DiskError):  # clients are served without it
+        write_owner_files([each.path for each in directories if each.is_online], owner)
+
+
+def silent_owner() -> Owner:
+    """This process, which cannot be asked yet, or no more."""
+    return Owner(pid=os.getpid(), admin="", token=new_token())
 
 
 def _metadata_place(directories: Sequence[LogDirectory]) -> LogDirectory:
@@ -175,7 +221,9 @@ class _Opening:
         self._notes: list[str] = []
         self._held: dict[str, str] = {}
 
-    def run(self, *, is_config_known: bool, is_threaded: bool) -> OpenedBroker:
+    def run(
+        self, *, is_config_known: bool, is_threaded: bool, is_for_a_moment: bool
+    ) -> OpenedBroker:
         if self._is_first:
             self._adopt(is_config_known=is_config_known)
         self._check_node()
@@ -190,15 +238,17 @@ class _Opening:
             directories=self._directories,
             is_threaded=is_threaded,
         )
+        is_going_on = is_for_a_moment and self._was_left_cleanly()
         logs.start()
         try:
             self._create(logs, plan)
             self._name(logs)
-            self._lead(logs, begin_epochs=not self._is_first)
+            self._lead(logs, begin_epochs=not self._is_first and not is_going_on)
         except BaseException:
             logs.shutdown()
             raise
-        self._leave_pointers()
+        if self._store.path != IN_MEMORY:
+            self._leave_pointers()
         for name, topic in self._store.image.topics.items():
             if topic.is_held:
                 self._held.setdefault(name, "its configs are not known")
@@ -207,6 +257,13 @@ class _Opening:
     @property
     def _online(self) -> list[LogDirectory]:
         return [each for each in self._directories if each.is_online]
+
+    def _was_left_cleanly(self) -> bool:
+        """Otherwise a log may end before where somebody has read it, which a new epoch tells."""
+        return all(
+            each.is_online and each.files.exists(f"{each.path}/{CLEAN_SHUTDOWN_FILE}")
+            for each in self._directories
+        )
 
     # --- whose it is, and what is there -------------------------------------------------------
 

@@ -19,7 +19,7 @@ from stratalog.errors import StratalogError, UnknownTopicIdError
 from stratalog.metadata.dynamic_configs import ConfigChange
 from stratalog.metadata.image import MetadataImage, TopicMetadata
 from stratalog.metadata.store import MetadataStore
-from stratalog.metadata.topics import NewTopic
+from stratalog.metadata.topics import NewTopic, PartitionChange
 from stratalog.replication.replica_manager import ReplicaManager
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
@@ -69,6 +69,10 @@ class TopicChanges:
         self._changes.add(change)
         change.add_done_callback(self._changes.discard)
         return await asyncio.shield(change)
+
+    async def alone(self, steps: Callable[[], Awaitable[Result]]) -> Result:
+        """Take ``steps`` while nothing else changes topics or settings, and to the end."""
+        return await self._change(steps)
 
     async def _in_turn(self, steps: Callable[[], Awaitable[Result]]) -> Result:
         async with self._lock:
@@ -226,6 +230,26 @@ class TopicChanges:
         self.generation += 1
         for listener in self.on_leading:
             listener(key, partition.leader_epoch)
+
+    async def lead_above(self, epochs: Mapping[TopicPartition, int]) -> None:
+        """Go on with leader epochs above these, among the steps of ``alone``: batches that other
+        leaders have written are about to come into the logs."""
+        image = self._image
+        changes = [
+            PartitionChange(
+                name=key.topic,
+                partition=key.partition,
+                leader=image.node_id,
+                leader_epoch_above=epoch,
+            )
+            for key, epoch in epochs.items()
+            if key.topic in image.topics
+            and image.topics[key.topic].partition(key.partition).leader_epoch <= epoch
+        ]
+        if changes:
+            await self._wait_for(lambda: self._store.change_partitions(changes))
+        for each in changes:
+            self._lead(self._image.topics[each.name], TopicPartition(each.name, each.partition))
 
     def _drop(self, key: TopicPartition, leader_epoch: int) -> None:
         if self._replicas.find(key) is None:

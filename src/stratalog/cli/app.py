@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import typer
 
+from stratalog.cli.backup import backup, restore
 from stratalog.cli.cleaner import explain as cleaner_explain
 from stratalog.cli.cleaner import run as cleaner_run
 from stratalog.cli.config import alter as config_alter
@@ -21,6 +22,7 @@ from stratalog.cli.group import describe as group_describe
 from stratalog.cli.lease import list_leases
 from stratalog.cli.lease import release as lease_release
 from stratalog.cli.main import run_command
+from stratalog.cli.pipeline import init as pipeline_init
 from stratalog.cli.produce import ProduceCommand, produce
 from stratalog.cli.repair import repair
 from stratalog.cli.retention import explain as retention_explain
@@ -29,6 +31,11 @@ from stratalog.cli.scan import explain as scan_explain
 from stratalog.cli.segments import segments
 from stratalog.cli.spark import package as spark_package
 from stratalog.cli.spark import sql as spark_sql
+from stratalog.cli.spark_compact import compact as spark_compact
+from stratalog.cli.spark_jobs import export as spark_export
+from stratalog.cli.spark_jobs import load as spark_load
+from stratalog.cli.spark_jobs import verify as spark_verify
+from stratalog.cli.spark_stats import stats as spark_stats
 from stratalog.cli.topic import alter as topic_alter
 from stratalog.cli.topic import create as topic_create
 from stratalog.cli.topic import delete as topic_delete
@@ -45,11 +52,13 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 log_app = typer.Typer(
-    name="log", help="Look at, check and repair the files of a log.", no_args_is_help=True
+    name="log", help="Look at, check, repair and back up the files of a log.", no_args_is_help=True
 )
+log_app.command("backup")(backup)
 log_app.command("dump")(dump)
 log_app.command("find")(find)
 log_app.command("repair")(repair)
+log_app.command("restore")(restore)
 log_app.command("segments")(segments)
 log_app.command("verify")(verify)
 app.add_typer(log_app)
@@ -105,7 +114,19 @@ spark_app = typer.Typer(
 )
 spark_app.command("sql")(spark_sql)
 spark_app.command("package")(spark_package)
+spark_app.command("verify")(spark_verify)
+spark_app.command("compact")(spark_compact)
+spark_app.command("export")(spark_export)
+spark_app.command("load")(spark_load)
+spark_app.command("stats")(spark_stats)
 app.add_typer(spark_app)
+pipeline_app = typer.Typer(
+    name="pipeline",
+    help="Declared pipelines of Spark from topics to topics and files.",
+    no_args_is_help=True,
+)
+pipeline_app.command("init")(pipeline_init)
+app.add_typer(pipeline_app)
 config_app = typer.Typer(name="config", help="Configs of topics and brokers.", no_args_is_help=True)
 config_app.command("describe")(config_describe)
 config_app.command("alter")(config_alter)

@@ -63,6 +63,7 @@ class Reading:
         self._ends: dict[Place, int | None] = {}
         self._is_assigned = False
         self._is_told_lost = False
+        self._printed: dict[Place, Message] = {}
 
     def run(self) -> None:
         consumer = self._connection.consumer(self._settings())
@@ -70,7 +71,7 @@ class Reading:
             self._begin(consumer)
             self._loop(consumer)
         except KeyboardInterrupt:
-            pass
+            self._store_printed(consumer)  # it may have come before that was done
         finally:
             with told("Leaving"):
                 consumer.close()
@@ -250,10 +251,16 @@ class Reading:
             if lines:
                 output.write(b"".join(lines))
                 output.flush()
+            self._printed = last
+            self._store_printed(consumer)
+            if lines:
                 heard_at = time.monotonic()
-            if wanted.group is not None:
-                for message in last.values():
-                    consumer.store_offsets(message)
+
+    def _store_printed(self, consumer: "Consumer") -> None:
+        """To be committed now and then, and at the end. Doing it twice does no harm."""
+        if self._wanted.group is not None:
+            for message in self._printed.values():
+                consumer.store_offsets(message)
 
     def _is_done(self) -> bool:
         if self._wanted.max_messages is not None and self.count >= self._wanted.max_messages:

@@ -4,13 +4,8 @@ Each topic is a view of its own name. Spark is started when everything that can 
 has been looked at: it takes seconds. Master and settings are passed on as they are.
 """
 
-import logging
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,22 +19,20 @@ from stratalog.cli.output import (
     write_line,
     write_table,
 )
+from stratalog.cli.spark_session import (
+    ConfOption,
+    MasterOption,
+    ShipOption,
+    SparkChoice,
+    parse_pairs,
+    spark_for,
+)
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 TABLE_ROWS_MAX = 1000
 _SHOWN_CHARACTERS = 200
-
-# A command's output is its rows; all of this can be set otherwise with --conf.
-_QUIET = {
-    "spark.log.level": "ERROR",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-}
-
-# Our own sentence in what Spark tells of a failed Python source.
-_OUR_ERROR = re.compile(r"^(?:\w*: )?stratalog\.[\w.]+: (?P<sentence>.+)$", re.M)
 
 
 def sql(
@@ -49,32 +42,22 @@ def sql(
         list[str] | None,
         typer.Option("--topic", help="A topic to make a view of; else those the query names."),
     ] = None,
-    master: Annotated[
-        str | None,
-        typer.Option("--master", help="Spark's master URL, or sc://…; local[*] unless configured."),
-    ] = None,
-    conf: Annotated[
-        list[str] | None, typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark.")
-    ] = None,
+    master: MasterOption = None,
+    conf: ConfOption = None,
     option: Annotated[
         list[str] | None,
         typer.Option("--option", metavar="NAME=VALUE", help="An option of the source."),
     ] = None,
-    ship: Annotated[
-        bool, typer.Option("--ship", help="Send this package to workers that do not have it.")
-    ] = False,
+    ship: ShipOption = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """Run one SQL query over the topics of a log directory."""
-    from stratalog.spark.session import check_available
-
     # Spark's processes may have another working directory than this one.
     place = str(Path(log_dir).absolute())
-    configs = {**_QUIET, **parse_pairs("--conf", conf)}
+    choice = SparkChoice.of(master, conf, ship)
     options = parse_pairs("--option", option)
     topics = list(topic or ()) or topics_named(query, place)
-    check_available(needs_java=not (master or "").startswith("sc://"))
-    with _shipped(configs, ship) as settings, _spark(master, settings) as spark, _clear_failures():
+    with spark_for(choice, "sql") as spark:
         for name in topics:
             reader = spark.read.format("stratalog").options(**options)
             reader.option("subscribe", name).load(place).createOrReplaceTempView(f"`{name}`")
@@ -92,17 +75,6 @@ def package(
     write_line(f"--archives {configs['spark.archives']} --conf {path}={configs[path]}")
 
 
-def parse_pairs(option: str, pairs: Iterable[str] | None) -> dict[str, str]:
-    """``name=value``, as often as an option was given; the last one of a name counts."""
-    found = {}
-    for pair in pairs or ():
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise UsageError(f"{option} {pair} is not NAME=VALUE.")
-        found[name] = value
-    return found
-
-
 def topics_named(query: str, log_dir: str) -> list[str]:
     """Topics of the directory whose name stands in the query: too many do no harm."""
     from stratalog.storage.files import OsFileSystem
@@ -117,51 +89,6 @@ def topics_named(query: str, log_dir: str) -> list[str]:
             f"The query names no topic of {log_dir}. It holds: {', '.join(known) or 'none'}."
         )
     return found
-
-
-@contextmanager
-def _shipped(configs: dict[str, str], is_shipped: bool) -> Iterator[dict[str, str]]:
-    if not is_shipped:
-        yield configs
-        return
-    from stratalog.spark.shipping import package_archive, shipping_configs
-
-    with TemporaryDirectory(prefix="stratalog-") as place:
-        yield shipping_configs(package_archive(Path(place) / "stratalog.zip"), configs)
-
-
-@contextmanager
-def _spark(master: str | None, configs: Mapping[str, str]) -> Iterator["SparkSession"]:
-    from pyspark.sql import SparkSession
-
-    from stratalog.spark.session import session
-
-    was_running = SparkSession.getActiveSession() is not None
-    spark = session(master, app_name="stratalog spark sql", configs=configs)
-    try:
-        yield spark
-    finally:
-        if not was_running:
-            spark.stop()
-
-
-@contextmanager
-def _clear_failures() -> Iterator[None]:
-    """Spark's errors as one sentence: ours, if it was the source that failed."""
-    from pyspark.errors import ParseException, PySparkException
-
-    # It would print each error a second time, as JSON with the whole stack of the JVM.
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
-    try:
-        yield
-    except PySparkException as error:
-        told = str(error).strip()
-        ours = _OUR_ERROR.findall(told)
-        if ours:
-            raise UsageError(ours[-1]) from error
-        # A syntax error shows the place below its first line; what others show is a plan.
-        is_whole = isinstance(error, ParseException)
-        raise UsageError(told if is_whole else told.partition("\n")[0].rstrip(";")) from error
 
 
 def _write_rows(frame: "DataFrame", output: OutputFormat) -> None:

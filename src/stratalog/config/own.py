@@ -41,12 +41,36 @@ class OwnSettings:
         ours=True,
         doc="How long a lease may last after it was last renewed; who asks for more gets this.",
     )
+    log_commit_append_max_bytes: int = setting(
+        16 << 20,
+        kind=Kind.LONG,
+        at_least=0,
+        ours=True,
+        doc="Of a commit of staged files, what is smaller than this for a partition is appended to "
+        "its active segment; what is larger becomes segments of its own.",
+    )
+    log_commit_id_retention_ms: int = setting(
+        7 * 24 * 3_600_000,
+        kind=Kind.LONG,
+        at_least=1,
+        ours=True,
+        doc="How long a log directory remembers the id of a commit at least, so that the same one "
+        "is not made twice. An application's last version is remembered for good.",
+    )
     log_cleaner_hash: str = setting(
         "siphash",
         one_of=("siphash", "md5"),
         ours=True,
         doc="How the cleaner tells keys apart: by SipHash with a random key, so that nobody can "
         "craft two keys that erase each other, or by MD5, as Kafka does.",
+    )
+    log_cleaner_exclude_topics: tuple[str, ...] = setting(
+        (),
+        kind=Kind.LIST,
+        may_be_empty=True,
+        ours=True,
+        doc="Compacted topics that the broker's own cleaner leaves alone, because a scheduled job "
+        "compacts them ('stratalog spark compact'). Names; * stands for any characters.",
     )
     admin_listener: str = setting(
         "127.0.0.1:0",

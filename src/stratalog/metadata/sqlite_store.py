@@ -54,6 +54,8 @@ from stratalog.metadata.tables import (
 from stratalog.metadata.topics import NewTopic, PartitionChange
 
 METADATA_FILE = ".stratalog-metadata.db"
+# A path for what is to be known for a moment only.
+IN_MEMORY = ":memory:"
 
 
 class SqliteMetadataStore:
@@ -360,7 +362,8 @@ def _prepare(connection: sqlite3.Connection, path: str) -> None:
         create_tables(connection)
     connection.execute("COMMIT")
     if version == 0:
-        _sync_directory(path)
+        if path != IN_MEMORY:
+            _sync_directory(path)
     elif version != VERSION:
         raise CorruptFileError(path, f"has layout {version}, and {VERSION} is what is known here")
     elif (found := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":

@@ -1,17 +1,20 @@
 """Batches and records: bytes to values and back, without files or sockets.
 
 ``_kernels`` is compiled and does all that is done per batch or per record; ``compression`` frames
-the codecs, ``builder`` and ``control`` make batches.
+the codecs, ``builder`` and ``control`` make batches, ``encoding`` makes them of Arrow rows.
 """
 
 from stratalog.records._kernels import (
     BatchHeader,
     CleanedTransactions,
+    KeyHashes,
     KeySurvey,
     MapBuilder,
     OffsetMap,
     RecordFilter,
     SegmentScan,
+    SupersededRuns,
+    SupersededScan,
     TimeRangeGather,
     TimeRangeScan,
     check_crc,
@@ -52,6 +55,7 @@ __all__ = [
     "Codec",
     "ControlRecord",
     "ControlType",
+    "KeyHashes",
     "KeySurvey",
     "MapBuilder",
     "OffsetMap",
@@ -60,6 +64,8 @@ __all__ = [
     "Record",
     "RecordFilter",
     "SegmentScan",
+    "SupersededRuns",
+    "SupersededScan",
     "TimeRangeGather",
     "TimeRangeScan",
     "TimestampType",

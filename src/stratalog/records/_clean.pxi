@@ -8,6 +8,7 @@ include "_offset_map.pxi"
 include "_transactions.pxi"
 include "_walk.pxi"
 include "_map_builder.pxi"
+include "_key_ranges.pxi"
 
 # --- filtering ---------------------------------------------------------------------------------
 
@@ -209,7 +210,7 @@ cdef class RecordFilter(BatchWalk):
         self.batch_at(batch).record_count += 1
         self.messages_read += 1
         filtered.is_looked_up = False
-        if r.key_size >= 0 and r.offset <= self.map.latest_offset:
+        if r.key_size >= 0 and r.offset <= self.map.latest_offset and not self.map.is_decided:
             # Of a transaction's batches the map was perhaps not told.
             is_transactional = self.batch_at(batch).h.attributes & TRANSACTIONAL_BIT
             if is_transactional or not self.map.is_tracked(r.offset):

@@ -491,6 +491,22 @@ class OffsetMap:
     def track(self, first_offset: int, end_offset: int) -> None:
         """Of an empty map: remember which of these offsets are put and then superseded, so that a
         ``RecordFilter`` over the same batches need not look them up. Until ``clear``."""
+    def restrict(self, first: int, last: int) -> None:
+        """Builders put, and scans look up, only hashes whose upper 64 bits are in this range."""
+    def mark_in(
+        self, superseded: Buffer, special: Buffer, first_offset: int, end_offset: int
+    ) -> None:
+        """As ``track``, in the caller's memory: a bit for each offset, the lowest bit of a byte
+        first. Both are held until ``clear``."""
+    def decide(
+        self, superseded: Buffer, special: Buffer, first_offset: int, end_offset: int
+    ) -> None:
+        """Let such bits, put together from all ranges, be all that a ``RecordFilter`` asks."""
+    def entries(self) -> bytearray:
+        """Hashes and offsets of all that was put, for ``put_entries`` of another map."""
+    def put_entries(self, entries: Buffer) -> bool:
+        """Put them as their builder did: of a key that is there, the earlier offset is marked as
+        superseded. False if not all of them fit."""
     def put(self, key: bytes, offset: int) -> None: ...
     def get(self, key: bytes) -> int:
         """The offset, or -1."""
@@ -532,6 +548,40 @@ class MapBuilder(_BatchWalk):
     def is_full(self) -> bool: ...
     @property
     def messages_read(self) -> int: ...
+    @property
+    def transactional_batches(self) -> int: ...
+
+@final
+class SupersededScan(_BatchWalk):
+    """Marks the records that a map supersedes and that its builder was not told of: those below
+    the dirty part, and those of transactions."""
+
+    def __init__(self, offset_map: OffsetMap, first_dirty_offset: int) -> None: ...
+    @property
+    def transactional_batches(self) -> int: ...
+
+@final
+class KeyHashes(_BatchWalk):
+    """The hashes and offsets of keyed records, as columns to be sorted by somebody else: the
+    halves of the hash, and twice the offset, plus one where the map of a cleaning would be told of
+    the record."""
+
+    def __init__(
+        self, offset_map: OffsetMap, transactions: CleanedTransactions, first_dirty_offset: int
+    ) -> None: ...
+    @property
+    def transactional_batches(self) -> int: ...
+    @property
+    def rows(self) -> int: ...
+    def take(self) -> tuple[bytes, bytes, bytes]:
+        """The three columns since this was last asked, as 64-bit numbers."""
+
+@final
+class SupersededRuns:
+    """Marks what ``KeyHashes`` gave, sorted by hash and then from the last place to the first."""
+
+    def __init__(self, offset_map: OffsetMap) -> None: ...
+    def feed(self, lows: Buffer, highs: Buffer, places: Buffer) -> None: ...
 
 @final
 class RecordFilter(_BatchWalk):
@@ -670,3 +720,71 @@ def overlapping_ranges(
     """The bytes of [start, end) that may hold a timestamp of [min_ms, max_ms], as runs in order;
     from ``covered`` on there may be any. The columns are native signed 64-bit numbers, positions
     ascend from 0."""
+
+# --- rows to batches (_produce.pxi, _produce_rows.pxi, _produce_partition.pxi) -------------------
+
+@final
+class RowColumn:
+    """One Arrow array, read in place: its rows, Arrow's offset, the width in bytes of its offsets
+    or else of its values, and its buffers. ValueError if they are too short for it."""
+
+    def __init__(
+        self,
+        rows: int,
+        first: int,
+        width: int,
+        valid: Buffer | None,
+        offsets: Buffer | None,
+        values: Buffer | None,
+    ) -> None: ...
+    @property
+    def rows(self) -> int: ...
+
+@final
+class RowEncoder:
+    """Takes rows of Arrow columns and gives whole batches, each of one partition."""
+
+    def __init__(
+        self,
+        partitions: int,
+        *,
+        batch_bytes: int,
+        memory_bytes: int,
+        compressed: bool = False,
+        needs_keys: bool = False,
+    ) -> None: ...
+    @property
+    def open_bytes(self) -> int:
+        """Of all batches that are not full yet."""
+    @property
+    def rows(self) -> int:
+        """How many were taken."""
+    def add(
+        self,
+        partitions: RowColumn,
+        key: RowColumn | None,
+        value: RowColumn,
+        timestamp: RowColumn | None,
+        headers: tuple[RowColumn, RowColumn, RowColumn, RowColumn] | None,
+        *,
+        now_ms: int,
+        ticks_a_ms: int = 1,
+    ) -> list[tuple[int, Buffer, int, int, int, int]]:
+        """Take all rows; returns what became full, as ``flush`` does. ``headers`` are the columns
+        of lists, structs, keys and values; ``timestamp`` counts so many ticks in a millisecond."""
+    def flush(self) -> list[tuple[int, Buffer, int, int, int, int]]:
+        """What is left: partition, bytes, record count, base and largest timestamp and first row
+        of each batch. The bytes are a whole batch, or if it is to be compressed the room for a
+        header and then the records."""
+
+def murmur2(key: Buffer) -> int:
+    """The hash that Kafka's clients partition by, as a signed number of 32 bits."""
+
+@final
+class RowPartitioner:
+    """Partitions of rows; where rows without a key go follows from the seed and all rows before."""
+
+    def __init__(self, partitions: int, *, seed: int, run_bytes: int) -> None: ...
+    def assign(self, keys: RowColumn | None, values: RowColumn, given: RowColumn | None) -> Buffer:
+        """A partition for each row, as memory of int32: the one that ``given`` names, or that of
+        the key, or that of the run."""

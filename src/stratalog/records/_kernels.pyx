@@ -18,8 +18,10 @@ no length, count or offset in them is believed before it was compared with the b
     _fates.pxi     which transactions were aborted
     _lookup.pxi    find one record of a batch by its timestamp
     _clean.pxi     compaction: the offset map (_hash, _offset_map, _map_builder), the filter of
-                   records (_walk, _transactions)
+                   records (_walk, _transactions), keys too many for one map (_key_ranges)
     _survey.pxi    count what a compaction would meet
+    _produce.pxi   rows of Arrow columns (_produce_rows) to batches, and which partition they go
+                   to (_produce_partition)
     _time_ranges.pxi  smallest and largest timestamps of runs of batches
 """
 
@@ -38,3 +40,4 @@ include "_lookup.pxi"
 include "_clean.pxi"
 include "_survey.pxi"
 include "_time_ranges.pxi"
+include "_produce.pxi"

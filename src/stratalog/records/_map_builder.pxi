@@ -18,6 +18,7 @@ cdef class MapBuilder(BatchWalk):
     cdef readonly CleanedTransactions transactions
     cdef readonly int64_t first_dirty_offset
     cdef readonly int64_t messages_read
+    cdef readonly int64_t transactional_batches
     cdef int64_t latest
     cdef ExpectedKey ahead[LOOK_AHEAD]
     cdef uint32_t put_count
@@ -41,6 +42,8 @@ cdef class MapBuilder(BatchWalk):
         cdef int kind = CONTROL_OTHER
         cdef int fault
         self.follow(h)
+        if h.magic == 2 and h.attributes & (TRANSACTIONAL_BIT | CONTROL_BIT):
+            self.transactional_batches += 1
         if h.magic == 2 and h.attributes & CONTROL_BIT:
             if not h.attributes & CODEC_MASK:
                 fault = control_kind(p + V2_HEADER_BYTES,
@@ -57,15 +60,20 @@ cdef class MapBuilder(BatchWalk):
 
     cdef int take_record(self, const uint8_t *contents, const KeyedRecord *r) except -1 nogil:
         cdef ExpectedKey *key
+        cdef Hash128 hash
         if r.key_size < 0 or r.value_size < 0:
             self.map.mark_special(r.offset)
         if r.key_size >= 0 and r.offset >= self.first_dirty_offset:
+            hash = self.map.hash_of(contents + r.key_at, r.key_size)
+            if not self.map.is_in_range(&hash):
+                self.messages_read += 1
+                return 0
             if self.taken_count - self.put_count == LOOK_AHEAD:
                 if not self.put_next():
                     return 0
             key = &self.ahead[self.taken_count % LOOK_AHEAD]
             self.taken_count += 1
-            key.hash = self.map.hash_of(contents + r.key_at, r.key_size)
+            key.hash = hash
             key.offset = r.offset
             key.latest_before = self.latest
             key.messages_before = self.messages_read

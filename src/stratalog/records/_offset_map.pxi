@@ -9,8 +9,14 @@
 # an earlier offset says so. One bit an offset remembers it, and another that a record has no value
 # or no key, so that filtering the same records again needs neither hash nor slot, and a batch
 # without such records need not be looked into at all.
+#
+# Keys too many for one map are taken by several, each a range of the hashes. What they find out is
+# bits in memory of the caller's, over all offsets that are cleaned; put together they decide every
+# record, and the filter is given a map that holds nothing but them.
 
 import os
+
+from cpython.buffer cimport PyBUF_WRITABLE
 
 cdef extern from *:
     """
@@ -64,6 +70,22 @@ cdef struct MapSlot:
 
 
 @cython.final
+cdef class LentBytes:
+    """A buffer of somebody else's, held for as long as this lives."""
+
+    cdef Py_buffer view
+    cdef bint is_held
+
+    def __cinit__(self, buffer, int flags):
+        PyObject_GetBuffer(buffer, &self.view, flags)
+        self.is_held = True
+
+    def __dealloc__(self):
+        if self.is_held:
+            PyBuffer_Release(&self.view)
+
+
+@cython.final
 cdef class OffsetMap:
     """A bounded map from the keys of records to offsets; see the top of this file."""
 
@@ -84,6 +106,10 @@ cdef class OffsetMap:
     cdef size_t tracked_bytes       # of each of the two
     cdef int64_t tracked_from
     cdef int64_t tracked_to
+    cdef object lent                # who owns the memory of the bits, if the map does not
+    cdef bint is_decided            # the bits are all there is to know
+    cdef uint64_t range_first       # of the upper halves of hashes: the lower ones choose slots
+    cdef uint64_t range_last
 
     def __cinit__(self, int64_t memory_bytes, *, double load_factor=0.9, str hash_name="siphash",
                   bytes key=None):
@@ -102,6 +128,7 @@ cdef class OffsetMap:
         self.key = os.urandom(16) if key is None else key
         siphash_key(self.key, self.sip_key)
         self.latest_offset = -1
+        self.range_last = <uint64_t> -1
         self.limit = self.capacity
         self.slots_in_use = <uint64_t> self.slots
         self.memory_bytes = <size_t> self.slots * MAP_SLOT_BYTES
@@ -126,12 +153,14 @@ cdef class OffsetMap:
             with nogil:
                 memset(self.memory, 0, <size_t> self.slots_in_use * MAP_SLOT_BYTES)
         self.forget(keys_at_most)
+        self.lent = None
 
     def release(self):
         with nogil:
             if forget_pages(self.memory, self.memory_bytes) != 0:
                 memset(self.memory, 0, self.memory_bytes)
         self.forget(INT64_MAX)
+        self.lent = None
 
     cdef void forget(self, int64_t keys_at_most) noexcept nogil:
         """Memory that is not touched costs nothing: few keys are kept in few slots."""
@@ -143,24 +172,58 @@ cdef class OffsetMap:
         self.latest_offset = -1
         self.untrack()
 
-    def track(self, int64_t first_offset, int64_t end_offset):
+    def restrict(self, uint64_t first, uint64_t last):
+        if last < first:
+            raise ValueError(f"hashes from {first} to {last}")
+        self.range_first, self.range_last = first, last
+
+    def mark_in(self, superseded, special, int64_t first_offset, int64_t end_offset):
+        self.borrow(superseded, special, first_offset, end_offset, PyBUF_WRITABLE)
+
+    def decide(self, superseded, special, int64_t first_offset, int64_t end_offset):
+        self.borrow(superseded, special, first_offset, end_offset, PyBUF_SIMPLE)
+        self.is_decided = True
+
+    cdef int borrow(self, superseded, special, int64_t first_offset, int64_t end_offset,
+                    int flags) except -1:
+        cdef LentBytes bits = LentBytes(superseded, flags)
+        cdef LentBytes specials = LentBytes(special, flags)
+        cdef int64_t wanted
+        if first_offset < 0 or end_offset < first_offset:
+            raise ValueError(f"offsets from {first_offset} to {end_offset}")
+        wanted = ((end_offset - first_offset) >> 3) + (((end_offset - first_offset) & 7) != 0)
+        if bits.view.len < wanted or specials.view.len < wanted:
+            raise ValueError(f"{bits.view.len} and {specials.view.len} bytes; {wanted} are needed")
         self.untrack()
+        self.lent = (bits, specials)
+        self.superseded = <uint8_t *> bits.view.buf
+        self.special = <uint8_t *> specials.view.buf
+        self.tracked_from, self.tracked_to = first_offset, end_offset
+        return 0
+
+    def track(self, int64_t first_offset, int64_t end_offset):
+        cdef size_t size
+        self.untrack()
+        self.lent = None
         if first_offset < 0 or end_offset <= first_offset:
             return
         if end_offset - first_offset > TRACKED_OFFSETS_MAX:
             end_offset = first_offset + TRACKED_OFFSETS_MAX
-        self.tracked_bytes = <size_t> ((end_offset - first_offset + 7) >> 3)
-        self.superseded = <uint8_t *> reserve_zeros(2 * self.tracked_bytes)
+        size = <size_t> ((end_offset - first_offset + 7) >> 3)
+        self.superseded = <uint8_t *> reserve_zeros(2 * size)
         if self.superseded != NULL:
-            self.special = self.superseded + self.tracked_bytes
+            self.tracked_bytes = size
+            self.special = self.superseded + size
             self.tracked_from = first_offset
             self.tracked_to = end_offset
 
     cdef void untrack(self) noexcept nogil:
-        if self.superseded != NULL:
+        if self.tracked_bytes:
             release_zeros(self.superseded, 2 * self.tracked_bytes)
         self.superseded = self.special = NULL
+        self.tracked_bytes = 0
         self.tracked_from = self.tracked_to = 0
+        self.is_decided = False
 
     cdef inline bint is_tracked(self, int64_t offset) noexcept nogil:
         return self.tracked_from <= offset < self.tracked_to
@@ -176,7 +239,10 @@ cdef class OffsetMap:
 
     cdef inline bint is_superseded(self, int64_t offset) noexcept nogil:
         cdef uint64_t place = <uint64_t> (offset - self.tracked_from)
-        return (self.superseded[place >> 3] >> (place & 7)) & 1
+        return self.is_tracked(offset) and (self.superseded[place >> 3] >> (place & 7)) & 1
+
+    cdef inline bint is_in_range(self, const Hash128 *hash) noexcept nogil:
+        return self.range_first <= hash.high <= self.range_last
 
     cdef bint is_untouched(self, int64_t first_offset, int64_t last_offset) noexcept nogil:
         """Whether all these offsets are tracked, and no record among them is marked."""
@@ -203,6 +269,35 @@ cdef class OffsetMap:
 
     def get(self, bytes key):
         return self.find(self.hash_of(<const uint8_t *> PyBytes_AS_STRING(key), len(key)))
+
+    def entries(self):
+        cdef bytearray taken = bytearray(self.size * MAP_SLOT_BYTES)
+        cdef MapSlot *target = <MapSlot *> PyByteArray_AS_STRING(taken)
+        cdef int64_t limit = self.size
+        cdef int64_t count = 0
+        cdef uint64_t i
+        with nogil:
+            for i in range(self.slots_in_use):
+                if self.memory[i].next_offset != 0 and count < limit:
+                    target[count] = self.memory[i]
+                    count += 1
+        return taken
+
+    def put_entries(self, entries):
+        cdef LentBytes lent = LentBytes(entries, PyBUF_SIMPLE)
+        cdef Py_ssize_t count = lent.view.len // MAP_SLOT_BYTES
+        cdef const MapSlot *slots = <const MapSlot *> lent.view.buf
+        cdef bint is_whole = True
+        cdef Py_ssize_t i
+        with nogil:
+            for i in range(count):
+                if i + 16 < count:
+                    self.expect(&slots[i + 16].hash)
+                if slots[i].next_offset <= 0 or not self.store(slots[i].hash,
+                                                               slots[i].next_offset - 1):
+                    is_whole = False
+                    break
+        return is_whole
 
     def raise_latest_offset(self, int64_t offset):
         self.latest_offset = max(self.latest_offset, offset)

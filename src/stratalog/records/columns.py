@@ -24,7 +24,7 @@ batch_base_offset     int64
 
 ``key`` and ``value`` are ``binary``, never ``large_binary``: one ``RecordBatch`` is below 2 GiB,
 and a longer run of batches becomes several (``iterate_columns``), so that a schema never depends
-on the data. pyarrow is imported when the first columns are asked for, and only here.
+on the data. pyarrow is imported when the first columns are asked for.
 """
 
 from __future__ import annotations

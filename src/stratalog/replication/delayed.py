@@ -1,9 +1,12 @@
 """What waits in the purgatories of a replica manager: appends, fetches, deletions of records.
 
+An append waits twice at most: before, where a commit has the log stand still for a moment, and
+after, until enough replicas have it.
+
 Each knows what it waits for, and what to answer when that has come true or its time is over.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Collection, Hashable
 from typing import TYPE_CHECKING
 
 from stratalog.errors import NotLeaderError, RequestTimedOutError, StratalogError
@@ -20,6 +23,37 @@ if TYPE_CHECKING:
         FetchResponse,
         ReplicaManager,
     )
+
+
+class DelayedAppend(DelayedOperation):
+    """Begun when none of its logs stands still any more; given up, appended nowhere, when its time
+    is over."""
+
+    def __init__(
+        self,
+        manager: "ReplicaManager",
+        keys: Collection[TopicPartition],
+        append: Callable[[], None],
+        respond: "AppendResponse",
+        deadline_ms: int,
+    ) -> None:
+        super().__init__(deadline_ms)
+        self._manager = manager
+        self._keys = keys
+        self._append: Callable[[], None] | None = append
+        self._respond = respond
+
+    def is_ready(self) -> bool:
+        return not self._manager.are_paused(self._keys)
+
+    def complete(self, *, is_expired: bool) -> None:
+        # It has the records, and a purgatory remembers who is done.
+        append, self._append = self._append, None
+        assert append is not None, "an operation is completed once"
+        if is_expired:
+            self._respond(self._manager.not_in_time(self._keys))
+        else:
+            append()
 
 
 class DelayedProduce(DelayedOperation):

@@ -6,6 +6,7 @@ watermarks, and so complete who waits.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from typing_extensions import Buffer
@@ -17,12 +18,18 @@ from stratalog.errors import (
     InvalidTopicError,
     OffsetOutOfRangeError,
     OutOfResourcesError,
+    RequestTimedOutError,
     StratalogError,
     UnknownLogError,
 )
 from stratalog.metadata.topics import PartitionChange
 from stratalog.records import AppendOrigin
-from stratalog.replication.delayed import DelayedDeleteRecords, DelayedFetch, DelayedProduce
+from stratalog.replication.delayed import (
+    DelayedAppend,
+    DelayedDeleteRecords,
+    DelayedFetch,
+    DelayedProduce,
+)
 from stratalog.replication.isr import plan_isr, propose
 from stratalog.replication.partition import ACKS_ALL, Partition, PartitionRead
 from stratalog.replication.purgatory import DelayedOperation, Purgatory
@@ -93,9 +100,14 @@ class ReplicaManager:
         propose_isr: Callable[[list[PartitionChange]], None] = lambda _changes: None,
     ) -> None:
         self.node_id = node_id
+        self.append_purgatory = Purgatory(wake)
         self.produce_purgatory = Purgatory(wake)
         self.fetch_purgatory = Purgatory(wake)
         self.delete_purgatory = Purgatory(wake)
+        self._purgatories = (
+            *(self.append_purgatory, self.produce_purgatory),
+            *(self.fetch_purgatory, self.delete_purgatory),
+        )
         self._tell_appended = appended
         self._propose_isr = propose_isr
         self._logs = logs
@@ -174,6 +186,7 @@ class ReplicaManager:
         if partition is not None:
             partition.follow(leader_id=-1, leader_epoch=partition.leader_epoch, replicas=())
             self._advanced(partition)
+            self.append_purgatory.check(topic_partition)
 
     # --- appending ----------------------------------------------------------------------------
 
@@ -187,11 +200,47 @@ class ReplicaManager:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         allow_internal_topics: bool = False,
     ) -> None:
-        """Append to each partition by itself; answer as ``required_acks`` asks for."""
+        """Append to each partition by itself; answer as ``required_acks`` asks for. Where a commit
+        has one of them stand still, all wait for it: ``entries`` must last until the answer then.
+        """
         if required_acks not in (ACKS_ALL, 0, 1):
             error = InvalidRequiredAcksError(f"acks={required_acks}; it is 0, 1 or -1")
             respond({key: AppendResult(error=error) for key in entries})
             return
+        deadline_ms = self._clock.now_ms() + max(timeout_ms, 0)
+        rest = (origin, allow_internal_topics)
+        append = partial(self._append_all, entries, respond, required_acks, deadline_ms, *rest)
+        if self.are_paused(entries):
+            waiting = DelayedAppend(self, entries.keys(), append, respond, deadline_ms)
+            self.append_purgatory.complete_or_watch(waiting, entries)
+        else:
+            append()
+
+    def are_paused(self, topic_partitions: Iterable[TopicPartition]) -> bool:
+        """Whether one of these logs takes no appends for a moment."""
+        for key in topic_partitions:
+            partition = self._partitions.get(key)
+            if partition is not None and partition.log.is_paused:
+                return True
+        return False
+
+    def not_in_time(
+        self, topic_partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, AppendResult]:
+        return {
+            key: AppendResult(error=RequestTimedOutError(f"a commit kept {key} for too long"))
+            for key in topic_partitions
+        }
+
+    def _append_all(
+        self,
+        entries: Mapping[TopicPartition, Buffer | ValidatedRecords],
+        respond: AppendResponse,
+        required_acks: int,
+        deadline_ms: int,
+        origin: AppendOrigin,
+        allow_internal_topics: bool,
+    ) -> None:
         results = {}
         for key, records in entries.items():
             if key.topic in INTERNAL_TOPICS and not allow_internal_topics:
@@ -205,7 +254,6 @@ class ReplicaManager:
         if required_acks != ACKS_ALL or self._are_replicated(results, appended):
             respond(results)
             return
-        deadline_ms = self._clock.now_ms() + max(timeout_ms, 0)
         operation = DelayedProduce(self, results, respond, deadline_ms)
         self.produce_purgatory.complete_or_watch(operation, appended)
 
@@ -252,6 +300,18 @@ class ReplicaManager:
             partition = self._partitions.get(key)
             if partition is not None and partition.raise_high_watermark():
                 self._advanced(partition)
+
+    def committed(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        """A commit has put records at the end of these logs, or let go of them: appends that wait
+        go on, and readers are told what there is."""
+        keys = list(topic_partitions)
+        for key in keys:
+            partition = self._partitions.get(key)
+            if partition is not None:
+                partition.raise_high_watermark()
+                self._advanced(partition)
+        for key in keys:
+            self.append_purgatory.check(key)
 
     def failed(self, topic_partitions: Iterable[TopicPartition] = ()) -> None:
         """The disk of these logs has failed: who waits for them, or for others on that disk, has
@@ -427,10 +487,9 @@ class ReplicaManager:
     # --- time ---------------------------------------------------------------------------------
 
     def expire(self, now_ms: int) -> None:
-        for purgatory in (self.produce_purgatory, self.fetch_purgatory, self.delete_purgatory):
+        for purgatory in self._purgatories:
             purgatory.expire(now_ms)
 
     def next_deadline_ms(self) -> int | None:
-        purgatories = (self.produce_purgatory, self.fetch_purgatory, self.delete_purgatory)
-        deadlines = [each.next_deadline_ms() for each in purgatories]
+        deadlines = [each.next_deadline_ms() for each in self._purgatories]
         return min((each for each in deadlines if each is not None), default=None)

@@ -130,8 +130,12 @@ def check_directory(files: FileSystem, planned: ScanSlice) -> None:
 
     Tasks run on other hosts, where the same path may be another broker's disk, or nothing.
     """
-    log_directory = _parent(planned.directory)
-    if not planned.directory_id:
+    check_log_directory(files, _parent(planned.directory), planned.directory_id)
+
+
+def check_log_directory(files: FileSystem, log_directory: str, directory_id: str) -> None:
+    """Refuse a log directory that is not there, or not the one with this ``directory.id``."""
+    if not directory_id:
         if files.stat(log_directory) is None:
             raise WrongDirectoryError(log_directory, host_name(), _MISSING)
         return
@@ -142,9 +146,9 @@ def check_directory(files: FileSystem, planned: ScanSlice) -> None:
         raise WrongDirectoryError(log_directory, host_name(), f"{_MISSING} ({error})") from error
     except ConfigError as error:
         raise WrongDirectoryError(log_directory, host_name(), str(error)) from error
-    if found != planned.directory_id:
+    if found != directory_id:
         raise WrongDirectoryError(
             log_directory,
             host_name(),
-            f"its directory.id is {found or 'not set'}, that of the plan {planned.directory_id}",
+            f"its directory.id is {found or 'not set'}, that of the plan {directory_id}",
         )

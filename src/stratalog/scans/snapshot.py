@@ -117,7 +117,7 @@ def take_snapshot(
         if partition is not None:
             partitions[key] = partition
     return DirectorySnapshot(
-        found.log_directory, _directory_id(files, found.log_directory), view.owner, partitions
+        found.log_directory, read_directory_id(files, found.log_directory), view.owner, partitions
     )
 
 
@@ -247,7 +247,7 @@ def _checkpointed(files: FileSystem, path: str) -> dict[TopicPartition, int]:
         return {}
 
 
-def _directory_id(files: FileSystem, log_directory: str) -> str:
+def read_directory_id(files: FileSystem, log_directory: str) -> str:
     """Empty where the directory has none: older releases of Kafka did not give any."""
     path = f"{log_directory}/{META_PROPERTIES}"
     try:

@@ -220,7 +220,7 @@ def _time_zone(spark: SparkSession) -> str:
 def _with_columns_of(where: str, columns: Sequence[str], options: SourceOptions) -> tuple[str, ...]:
     """The columns that are asked for, and those that ``where`` speaks of."""
     known = known_columns(gaps=options.gaps)
-    spoken = _columns_of(where)
+    spoken = columns_of(where)
     if spoken is None:
         return tuple(dict.fromkeys((*columns, *source_schema(options).names)))
     by_lower = {name.lower(): name for name in known}
@@ -228,7 +228,7 @@ def _with_columns_of(where: str, columns: Sequence[str], options: SourceOptions)
     return tuple(dict.fromkeys((*columns, *found)))
 
 
-def _columns_of(where: str) -> list[str] | None:
+def columns_of(where: str) -> list[str] | None:
     """Names of columns in a condition, or ``None`` if it cannot be read."""
     import sqlglot
     from sqlglot import exp

@@ -6,14 +6,10 @@ ignores is ignored here too, but for a name that is nearly one of ours: a misspe
 nothing is the dearest kind.
 """
 
-import difflib
 import json
 import logging
-import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import unquote
 
 from stratalog.scans import leasing
 from stratalog.scans.errors import ScanOptionError
@@ -21,6 +17,7 @@ from stratalog.scans.selection import Selection, SubscribePattern
 from stratalog.scans.slices import ReadMode, ScanIsolation
 from stratalog.scans.where import Where
 from stratalog.spark.choosing import AssignAsSpark, SubscribeAsSpark
+from stratalog.spark.given import GivenOptions, parse_path
 from stratalog.spark.offsets import (
     LATEST_OFFSET,
     Earliest,
@@ -97,10 +94,6 @@ _REFUSED = {
 WHERE_OPTION = "stratalog.where"
 LEASES_OPTION = "stratalog.leases"
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
-_DURATION = re.compile(r"(-?\d+)\s*(us|ms|s|m|min|h|d)?")
-_UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
@@ -144,85 +137,17 @@ class SourceOptions:
 
     @classmethod
     def parse(cls, options: Mapping[str, str], *, is_streaming: bool) -> "SourceOptions":
-        return _parse(_Given(options), is_streaming=is_streaming)
+        return _parse(GivenOptions(options), is_streaming=is_streaming)
 
     @classmethod
     def parse_any(cls, options: Mapping[str, str]) -> "SourceOptions":
         """What batches and streams have in common, where it is not known which is meant."""
-        return _parse(_Given(options), is_streaming=None)
+        return _parse(GivenOptions(options), is_streaming=None)
 
 
-class _Given:
-    """The options as given, found by name in any case, and turned into values."""
-
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self.values = {name.lower(): value for name, value in options.items()}
-        self._names = {name.lower(): name for name in options}
-
-    def text(self, name: str) -> str | None:
-        return self.values.get(name.lower())
-
-    def flag(self, name: str, default: bool) -> bool:
-        text = self.text(name)
-        if text is None:
-            return default
-        if text.strip().lower() not in ("true", "false"):
-            raise ScanOptionError(name, text, "expected true or false")
-        return text.strip().lower() == "true"
-
-    def count(self, name: str, *, at_least: int = 1, at_most: int = 2**63 - 1) -> int | None:
-        text = self.text(name)
-        if text is None:
-            return None
-        try:
-            number = int(text.strip())
-        except ValueError:
-            number = -1
-        if not at_least <= number <= at_most:
-            raise ScanOptionError(
-                name, text, f"expected a whole number from {at_least} to {at_most}"
-            )
-        return number
-
-    def size_bytes(self, name: str) -> int | None:
-        text = self.text(name)
-        if text is None:
-            return None
-        match = re.fullmatch(r"(\d{1,18})\s*([kmgt]?)b?", text.strip().lower())
-        size = 0 if match is None else int(match[1]) << (10 * " kmgt".index(match[2] or " "))
-        if not 0 < size < 2**63:
-            raise ScanOptionError(name, text, "expected a size in bytes, such as 67108864 or 64m")
-        return size
-
-    def duration_ms(self, name: str) -> int | None:
-        """A time as Spark writes it: ``15m``, ``500ms``; a bare number is milliseconds."""
-        text = self.text(name)
-        if text is None:
-            return None
-        match = _DURATION.fullmatch(text.strip().lower())
-        if match is None or int(match[1]) < 0 or len(match[1]) > 15:
-            raise ScanOptionError(name, text, "expected a time such as 500ms, 30s, 15m, 2h or 1d")
-        if match[2] == "us":
-            return int(match[1]) // 1000
-        return int(match[1]) * _UNIT_MS[match[2] or "ms"]
-
-    def check_spelling(self) -> None:
-        known = {name.lower(): name for name in (*KNOWN_OPTIONS, *_WITHOUT_MEANING)}
-        for lower, name in self._names.items():
-            if lower in known or lower.startswith(("kafka.", "stratalog.", "option.")):
-                continue
-            close = difflib.get_close_matches(lower, known, n=1, cutoff=0.85)
-            if close:
-                raise ScanOptionError(
-                    name,
-                    self.values[lower],
-                    f"there is no such option; is {known[close[0]]} meant?",
-                )
-
-
-def _parse(given: _Given, *, is_streaming: bool | None) -> SourceOptions:
+def _parse(given: GivenOptions, *, is_streaming: bool | None) -> SourceOptions:
     _check_refused(given, is_streaming=is_streaming)
-    given.check_spelling()
+    given.check_spelling((*KNOWN_OPTIONS, *_WITHOUT_MEANING))
     selection = _parse_selection(given)
     no_match = _parse_no_match(given)
     default_start: OffsetLimit = Latest() if is_streaming else Earliest()
@@ -262,11 +187,7 @@ def _parse(given: _Given, *, is_streaming: bool | None) -> SourceOptions:
         keys=None if key is None else frozenset([key.encode()]),
         group_id=given.text("kafka.group.id"),
         bootstrap_servers=given.text("kafka.bootstrap.servers"),
-        kafka={
-            name.removeprefix("kafka."): text
-            for name, text in given.values.items()
-            if name.startswith("kafka.")
-        },
+        kafka=given.kafka(),
         where=_parse_where(given),
         lease_seconds=_or(given.count("leaseSeconds", at_least=0, at_most=86_400), LEASE_SECONDS),
         lease_ids=tuple(json.loads(given.text(LEASES_OPTION) or "[]")),
@@ -277,7 +198,7 @@ def _or(number: int | None, default: int) -> int:
     return default if number is None else number
 
 
-def _check_refused(given: _Given, *, is_streaming: bool | None) -> None:
+def _check_refused(given: GivenOptions, *, is_streaming: bool | None) -> None:
     for name, instead in _REFUSED.items():
         if (text := given.text(name)) is not None:
             raise ScanOptionError(name, text, f"it is not supported: {instead}")
@@ -290,7 +211,7 @@ def _check_refused(given: _Given, *, is_streaming: bool | None) -> None:
             _log.warning("endingTimestamp is ignored: a streaming query has no end")
 
 
-def _parse_path(given: _Given) -> str:
+def _parse_path(given: GivenOptions) -> str:
     path = given.text("path")
     if path is None and given.text("paths") is not None:
         raise ScanOptionError("path", str(given.text("paths")), "one log directory is read a load")
@@ -305,18 +226,10 @@ def _parse_path(given: _Given) -> str:
                 "and no broker is connected to",
             )
         path = address
-    if not path.strip():
-        raise ScanOptionError("path", path, "name the log directory to read")
-    scheme = _SCHEME.match(path)
-    if scheme is None:
-        return os.path.abspath(path)  # noqa: PTH100
-    if scheme[1].lower() != "file":
-        raise ScanOptionError("path", path, "only directories of a mounted file system are read")
-    # As a catalog's LOCATION is told: a URI, whose spaces are %20.
-    return os.path.abspath(unquote("/" + path[scheme.end() :].lstrip("/")))  # noqa: PTH100
+    return parse_path(path)
 
 
-def _parse_selection(given: _Given) -> Selection:
+def _parse_selection(given: GivenOptions) -> Selection:
     chosen = [name for name in STRATEGIES if given.text(name) is not None]
     if len(chosen) != 1:
         told = " and ".join(chosen)
@@ -359,7 +272,7 @@ def _partitions(found: object) -> tuple[int, ...]:
     return tuple(sorted(set(found)))
 
 
-def _parse_no_match(given: _Given) -> NoMatch:
+def _parse_no_match(given: GivenOptions) -> NoMatch:
     name = "startingOffsetsByTimestampStrategy"
     text = given.text(name)
     if text is None:
@@ -370,7 +283,7 @@ def _parse_no_match(given: _Given) -> NoMatch:
         raise ScanOptionError(name, text, "expected error or latest") from None
 
 
-def _parse_isolation(given: _Given) -> ScanIsolation:
+def _parse_isolation(given: GivenOptions) -> ScanIsolation:
     name = "kafka.isolation.level"
     text = given.text(name)
     if text is None:
@@ -381,7 +294,7 @@ def _parse_isolation(given: _Given) -> ScanIsolation:
         raise ScanOptionError(name, text, "expected read_uncommitted or read_committed") from None
 
 
-def _parse_mode(given: _Given) -> ReadMode:
+def _parse_mode(given: GivenOptions) -> ReadMode:
     text = given.text("mode")
     if text is None:
         return ReadMode.FAIL_FAST
@@ -391,13 +304,13 @@ def _parse_mode(given: _Given) -> ReadMode:
         raise ScanOptionError("mode", text, "expected failfast or permissive") from None
 
 
-def _parse_gaps(given: _Given, *, is_streaming: bool | None) -> bool:
+def _parse_gaps(given: GivenOptions, *, is_streaming: bool | None) -> bool:
     gaps = given.flag("gaps", False)
     if gaps and is_streaming:
         raise ScanOptionError("gaps", "true", "the holes of a log are read by batch queries only")
     return gaps
 
 
-def _parse_where(given: _Given) -> Where | None:
+def _parse_where(given: GivenOptions) -> Where | None:
     text = given.text(WHERE_OPTION)
     return None if text is None else read_where(text)

@@ -1,7 +1,7 @@
 """Errors as Spark shows them: our sentence first, and not behind a page of our own calls.
 
-Spark prints the traceback of whatever a data source raises on the driver. What we raise on purpose
-says all there is to say, so its traceback is cut to the call that Spark made.
+Spark prints the traceback of whatever a data source raises. What we raise on purpose says all there
+is to say, so its traceback is cut to the call that Spark made.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 def plainly(method: Callable[P, R]) -> Callable[P, R]:
-    """For methods that Spark calls on the driver."""
+    """For methods that Spark calls."""
 
     @wraps(method)
     def told(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -1,4 +1,5 @@
-"""``format("stratalog")``: what Spark makes for every load, and asks for readers.
+"""``format("stratalog")``: what Spark makes for every load and write, and asks for readers and
+writers.
 
 A load is a snapshot: where each partition ends is settled when this object is made, and travels
 with it, so that a DataFrame returns the same rows however often it runs and however the log grows.
@@ -10,10 +11,18 @@ the source told, so the options are put into it.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
 from pyspark.sql.types import StructType
 
+from stratalog.scans.errors import ScanOptionError
 from stratalog.scans.leasing import release
 from stratalog.scans.snapshot import DirectorySnapshot, take_snapshot
 from stratalog.spark.holding import hold_load
@@ -31,12 +40,16 @@ class StratalogDataSource(DataSource):
         super().__init__(options)
         self._snapshot: DirectorySnapshot | None = None
         self._lease_ids: tuple[str, ...] = ()
+        self._has_travelled = False
         if self._is_chosen and not self._is_table_made:
             # Spark does not say here whether a batch or a stream is meant; what is wrong with
             # either shows when a reader is asked for.
             told = SourceOptions.parse_any(self.options)
             self._lease_ids = hold_load(told)
             self._snapshot = _snapshot(told, self.options)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_has_travelled": True}
 
     @classmethod
     def name(cls) -> str:
@@ -86,6 +99,30 @@ class StratalogDataSource(DataSource):
         release(options.path, self._lease_ids)
         self._snapshot, self._lease_ids = None, ()
         return StratalogStreamReader(options, schema)
+
+    @plainly
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        from stratalog.spark.sink import StratalogWriter
+        from stratalog.spark.sink_options import SinkOptions
+        from stratalog.spark.wire_sink import WireWriter
+
+        if overwrite:
+            raise ScanOptionError("mode", "overwrite", "a log is only ever appended to; say append")
+        options = SinkOptions.parse(self.options, is_streaming=False)
+        return (StratalogWriter if options.is_direct else WireWriter)(options, schema)
+
+    @plainly
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        from stratalog.spark.sink_options import SinkOptions
+        from stratalog.spark.stream_sink import StratalogStreamWriter
+        from stratalog.spark.wire_sink import WireStreamWriter
+
+        # ``overwrite`` is output mode complete: its rows are appended, as Spark's Kafka sink does.
+        options = SinkOptions.parse(self.options, is_streaming=True)
+        if not options.is_direct:
+            return WireStreamWriter(options, schema)
+        # For a batch's tasks Spark makes this object anew; for its commit it sends one along.
+        return StratalogStreamWriter(options, schema, is_planned=not self._has_travelled)
 
 
 def _snapshot(options: SourceOptions, given: Mapping[str, str]) -> DirectorySnapshot:

@@ -3,18 +3,21 @@
 ``check`` is what a test calls at its end, on a directory or on a log that is open in this process.
 ``CheckRun`` is the same for many replicas at a time, on any number of threads.
 
-A directory may be in use. Its owner can be in the middle of a write, a roll or a swap at any
-moment, so what is found there counts only if it is found again: ``CheckRun`` looks a second and a
-third time at a replica that seems to be in trouble, and keeps what all looks agree on.
+A directory may be in use: see ``check_looks``.
 """
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from stratalog.errors import CorruptFileError, DiskError
+from stratalog.storage.check_looks import (
+    Offsets,
+    ReplicaLooks,
+    foreign_findings,
+    partition_of,
+    read_checkpoints,
+)
 from stratalog.storage.check_replica import (
     KnownByOwner,
     ReplicaCheck,
@@ -22,38 +25,18 @@ from stratalog.storage.check_replica import (
     Submit,
     at_once,
 )
-from stratalog.storage.check_segment import Progress, SegmentFacts
-from stratalog.storage.checkpoint import read_offsets
+from stratalog.storage.check_segment import Progress
 from stratalog.storage.files import FileSystem, OsFileSystem
-from stratalog.storage.findings import Finding, Kind, error, in_order, warning
+from stratalog.storage.findings import Finding, Kind, error, in_order
 from stratalog.storage.inspection import Found, find_replicas
-from stratalog.storage.layout import (
-    CLEANER_CHECKPOINT,
-    HIGH_WATERMARK_CHECKPOINT,
-    LOCK_FILE,
-    LOG_START_CHECKPOINT,
-    RECOVERY_POINT_CHECKPOINT,
-    TopicPartition,
-    parse_replica_directory,
-)
+from stratalog.storage.layout import LOCK_FILE
 from stratalog.storage.log import Log
 from stratalog.storage.readonly import ReadOnlyFileSystem, lock_owner
 
 __all__ = ["CheckRun", "DirectoryReport", "Finding", "check"]
 
-# Looks at a replica that is in use and seems to be in trouble.
-LOOKS = 3
 # Replicas whose segments are handed out before the first of them is waited for.
 _REPLICAS_AHEAD = 64
-
-CHECKPOINTS = (
-    RECOVERY_POINT_CHECKPOINT,
-    LOG_START_CHECKPOINT,
-    HIGH_WATERMARK_CHECKPOINT,
-    CLEANER_CHECKPOINT,
-)
-
-Offsets = dict[TopicPartition, dict[str, int]]
 
 
 def check(target: Log | str, files: FileSystem | None = None) -> list[Finding]:
@@ -161,10 +144,8 @@ class CheckRun:
         if is_live is None:
             is_live = lock_owner(f"{found.log_directory}/{LOCK_FILE}") is not None
         report = DirectoryReport(path, is_live=is_live)
-        offsets = self._read_checkpoints(found, report)
-        for foreign in found.foreign:
-            sentence = "is no topic-partition; Apache Kafka will not start with it there"
-            report.findings.append(error(Kind.DIRECTORY, foreign, sentence))
+        offsets, findings = read_checkpoints(self._files, found.log_directory)
+        report.findings += [*findings, *foreign_findings(found.foreign)]
         for replica in self._reports(found, offsets, is_live=is_live):
             report.replicas.append(replica)
             report.findings += replica.findings
@@ -172,63 +153,18 @@ class CheckRun:
 
     def _reports(self, found: Found, offsets: Offsets, *, is_live: bool) -> Iterator[ReplicaReport]:
         """The reports in order; some replicas ahead are already being read meanwhile."""
-        ahead: deque[tuple[str, ReplicaCheck]] = deque()
-        for directory in found.replicas:
-            look = self._look(directory, offsets, is_live=is_live)
-            look.start(self._submit)
-            ahead.append((directory, look))
-            if len(ahead) > _REPLICAS_AHEAD:
-                yield self._settle(*ahead.popleft(), offsets, is_live=is_live)
-        while ahead:
-            yield self._settle(*ahead.popleft(), offsets, is_live=is_live)
-
-    def _look(
-        self,
-        directory: str,
-        offsets: Offsets,
-        *,
-        is_live: bool,
-        kept: Iterable[SegmentFacts] = (),
-    ) -> ReplicaCheck:
-        name = os.path.basename(os.path.realpath(directory))
-        return ReplicaCheck(
+        looks = ReplicaLooks(
             self._files,
-            directory,
-            offsets=offsets.get(parse_replica_directory(name).topic_partition),
             is_live=is_live,
+            submit=self._submit,
             progress=self._progress,
-            kept=kept,
+            wait=self._wait,
         )
-
-    def _settle(
-        self, directory: str, look: ReplicaCheck, offsets: Offsets, *, is_live: bool
-    ) -> ReplicaReport:
-        report = look.finish()
-        for _ in range(LOOKS - 1 if is_live else 0):
-            if not report.findings:
-                break
-            self._wait()
-            # The checkpointed offsets of the first look still hold: a log's end only moves on.
-            again = self._look(directory, offsets, is_live=is_live, kept=report.segments)
-            again.start(self._submit)
-            found = again.finish()
-            seen = {finding.identity for finding in report.findings}
-            found.findings = [each for each in found.findings if each.identity in seen]
-            report = found
-        return report
-
-    def _read_checkpoints(self, found: Found, report: DirectoryReport) -> Offsets:
-        """What the checkpoint files say, before anything is read that may have moved on."""
-        offsets: Offsets = {}
-        for name in CHECKPOINTS:
-            path = f"{found.log_directory}/{name}"
-            try:
-                for topic_partition, offset in read_offsets(self._files, path).items():
-                    offsets.setdefault(topic_partition, {})[name] = offset
-            except CorruptFileError as corrupt:
-                # Where a log starts is known nowhere else; the others can be found out again.
-                tell = error if name == LOG_START_CHECKPOINT else warning
-                report.findings.append(tell(Kind.CHECKPOINT, path, corrupt.reason))
-            except DiskError as failure:
-                report.findings.append(error(Kind.UNREADABLE, path, failure.reason))
-        return offsets
+        ahead: deque[tuple[str, dict[str, int], ReplicaCheck]] = deque()
+        for directory in found.replicas:
+            known = offsets.get(partition_of(directory), {})
+            ahead.append((directory, known, looks.begin(directory, known)))
+            if len(ahead) > _REPLICAS_AHEAD:
+                yield looks.settle(*ahead.popleft())
+        while ahead:
+            yield looks.settle(*ahead.popleft())

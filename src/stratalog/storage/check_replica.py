@@ -5,8 +5,9 @@ offsets that overlap, leader epochs, producers and their transactions, checkpoin
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Protocol
 
@@ -16,7 +17,7 @@ from stratalog.storage.check_segment import Progress, SegmentCheck, SegmentFacts
 from stratalog.storage.checkpoint import EpochEntry, read_epochs, read_topic_id
 from stratalog.storage.files import FileSystem, read_file
 from stratalog.storage.findings import Finding, Kind, error, in_order, warning
-from stratalog.storage.inspection import Replica, list_replica
+from stratalog.storage.inspection import Replica, SegmentFiles, list_replica
 from stratalog.storage.layout import (
     CLEANER_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
@@ -87,7 +88,7 @@ class ReplicaCheck:
     """One look at one replica: ``start`` hands out the segments, ``finish`` waits for them.
 
     ``kept`` are facts of an earlier look; a segment whose files have not changed and that was in
-    order then is not read again.
+    order then is not read again. ``known`` are facts of this look, whatever they say.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class ReplicaCheck:
         owner: KnownByOwner | None = None,
         progress: Progress | None = None,
         kept: Iterable[SegmentFacts] = (),
+        known: Iterable[SegmentFacts] = (),
     ) -> None:
         """``offsets``: by name of its checkpoint file, what was checkpointed for this replica,
         read before; ``is_live`` if an owner may be writing now."""
@@ -110,10 +112,11 @@ class ReplicaCheck:
         self._owner = owner
         self._progress = progress
         self._kept = {
-            (facts.files.base_offset, facts.files.modified_ms, facts.files.size_bytes): facts
+            _identity(facts.files): facts
             for facts in kept
             if not facts.findings and not facts.is_gone
         }
+        self._known = {facts.files.base_offset: facts for facts in known}
         self._pending: list[Pending] = []
         self._findings: list[Finding] = []
         self._replica: Replica | None = None
@@ -125,29 +128,18 @@ class ReplicaCheck:
             if not self._is_live:
                 self._add(error(Kind.DIRECTORY, self._directory, str(gone)))
             return
-        bases = [segment.base_offset for segment in replica.segments]
-        for slot, segment in enumerate(replica.segments):
-            is_last = slot == len(bases) - 1
-            key = (segment.base_offset, segment.modified_ms, segment.size_bytes)
-            if not is_last and key in self._kept:
-                self._pending.append(Done(self._kept[key]))
-                continue
-            following = None if is_last else bases[slot + 1]
-            stops = [
-                offset
-                for offset in replica.snapshots
-                if segment.base_offset < offset and (following is None or offset < following)
-            ]
-            ends = {} if self._owner is None else self._owner.end_positions
-            check = SegmentCheck(
-                self._files,
-                segment,
-                is_last=is_last,
-                end_position=ends.get(segment.base_offset),
-                stops=stops,
-                progress=self._progress,
-            )
-            self._pending.append(submit(check.run))
+        ends = {} if self._owner is None else self._owner.end_positions
+        plan = segment_checks(self._files, replica, end_positions=ends, progress=self._progress)
+        for segment, check in plan:
+            facts = self._facts_at_hand(segment, is_last=segment is replica.segments[-1])
+            self._pending.append(submit(check().run) if facts is None else Done(facts))
+
+    def _facts_at_hand(self, segment: SegmentFiles, *, is_last: bool) -> SegmentFacts | None:
+        known = self._known.get(segment.base_offset)
+        # The last one may have grown since: what was seen of it was one moment's truth.
+        if known is not None and (is_last or _identity(known.files) == _identity(segment)):
+            return known
+        return None if is_last else self._kept.get(_identity(segment))
 
     def finish(self) -> ReplicaReport:
         segments = [pending.result() for pending in self._pending]
@@ -403,6 +395,39 @@ class ReplicaCheck:
             self._add(error(Kind.METADATA, path, corrupt.reason))
         except DiskError:
             return  # gone since it was listed
+
+
+def segment_checks(
+    files: FileSystem,
+    replica: Replica,
+    *,
+    end_positions: Mapping[int, int] | None = None,
+    progress: Progress | None = None,
+) -> Iterator[tuple[SegmentFiles, Callable[[], SegmentCheck]]]:
+    """Each segment, and the check that is to be run for it."""
+    bases = [segment.base_offset for segment in replica.segments]
+    for segment, following in zip(replica.segments, [*bases[1:], None], strict=True):
+        stops = [
+            offset
+            for offset in replica.snapshots
+            if segment.base_offset < offset and (following is None or offset < following)
+        ]
+        yield (
+            segment,
+            partial(
+                SegmentCheck,
+                files,
+                segment,
+                is_last=following is None,
+                end_position=(end_positions or {}).get(segment.base_offset),
+                stops=stops,
+                progress=progress,
+            ),
+        )
+
+
+def _identity(files: SegmentFiles) -> tuple[int, int, int]:
+    return files.base_offset, files.modified_ms, files.size_bytes
 
 
 def _is_dense(segments: Sequence[SegmentFacts]) -> bool:

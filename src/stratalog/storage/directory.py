@@ -103,6 +103,8 @@ class LogDirectory:
         self._cleaner_guard = threading.Lock()
         self._lock: DirectoryLock | None = None
         self._orders: dict[str, WritingOrder] = {}
+        # What is to be done last, just before the lock is let go of.
+        self.leave: Callable[[], None] = lambda: None
 
     def __repr__(self) -> str:
         return f"<LogDirectory {self.path} {self.state.state.value} with {len(self.logs)} logs>"
@@ -156,6 +158,7 @@ class LogDirectory:
     def release(self) -> None:
         lock, self._lock = self._lock, None
         if lock is not None:
+            self.leave()
             lock.release()
 
     # --- identity -----------------------------------------------------------------------------

@@ -31,9 +31,9 @@ from typing import ClassVar, Protocol
 from typing_extensions import Buffer
 
 from stratalog.errors import (
+    DirectoryLockedError,
     DiskError,
     DiskFullError,
-    LogDirectoryError,
     TooManyOpenFilesError,
 )
 
@@ -57,6 +57,7 @@ class Entry:
     is_link: bool = False
     inode: int = 0  # 0 where the file system has none
     modified_ns: int = 0  # the same moment as ``modified_ms``, to the nanosecond
+    link_count: int = 1  # names that the file has, here and elsewhere
 
 
 class File(Protocol):
@@ -332,6 +333,7 @@ def _entry(name: str, found: os.stat_result, is_link: bool = False) -> Entry:
         is_link,
         found.st_ino,
         found.st_mtime_ns,
+        found.st_nlink,
     )
 
 
@@ -352,7 +354,9 @@ class OsDirectoryLock:
         self._path = os.path.realpath(path)
         with self._guard:
             if self._path in self._held:
-                raise LogDirectoryError(f"{path} is already locked by this process ({os.getpid()})")
+                raise DirectoryLockedError(
+                    f"{path} is already locked by this process ({os.getpid()})"
+                )
             self._descriptor = self._acquire(path)
             self._held[self._path] = self
 
@@ -368,7 +372,7 @@ class OsDirectoryLock:
             os.close(descriptor)
             if error.errno not in (errno.EACCES, errno.EAGAIN):
                 raise disk_error("lock", path, error) from error
-            raise LogDirectoryError(
+            raise DirectoryLockedError(
                 f"{path} is locked by process {owner}; a log directory has one owner at a time"
             ) from error
         return descriptor

@@ -34,6 +34,7 @@ class Kind(StrEnum):
     DIRECTORY = "directory"
     UNREADABLE = "unreadable"
     MEMORY = "memory"
+    DUPLICATE = "duplicate"
 
 
 @dataclass(frozen=True, slots=True)

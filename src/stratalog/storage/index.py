@@ -314,6 +314,14 @@ class OffsetIndex(SparseIndex[OffsetPosition]):
         slot = upper_bound_by_position(self._buffer(), self.entries, position)
         return None if slot < 0 else self.entry(slot)
 
+    def lower_bound(self, position: int) -> OffsetPosition | None:
+        """The last entry whose position is not above ``position``."""
+        if not self.entries:
+            return None
+        slot = upper_bound_by_position(self._buffer(), self.entries, position + 1)
+        slot = (self.entries if slot < 0 else slot) - 1
+        return None if slot < 0 else self.entry(slot)
+
     def truncate_to(self, offset: int) -> None:
         """Drop every entry at or above ``offset``."""
         self._keep(self.slot(offset - 1) + 1)

@@ -8,6 +8,9 @@
 <log dir>/orders-3/.stratalog/leased/                  what readers hold of segments that are gone:
   00000000000000000042-00000000000000000099-0.log      base offset, end offset, which of that name
 <log dir>/.stratalog-lease-<32 hex>                    a lease: until its modification time
+<log dir>/orders-3/.stratalog/staging/<32 hex>/        files that others want to become part of it
+<log dir>/.stratalog-staging-<32 hex>                  those files' lease: until then they stay
+<log dir>/.stratalog-commits                           the commit journal
 """
 
 import os
@@ -46,6 +49,9 @@ OWN_DIRECTORY = ".stratalog"
 TIME_RANGES_SUFFIX = ".timeranges"
 LEASED_DIRECTORY = f"{OWN_DIRECTORY}/leased"
 LEASE_FILE_PREFIX = ".stratalog-lease-"
+STAGING_DIRECTORY = f"{OWN_DIRECTORY}/staging"
+STAGING_FILE_PREFIX = ".stratalog-staging-"
+COMMIT_JOURNAL = ".stratalog-commits"
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 REMOTE_INDEX_CACHE = "remote-log-index-cache"
 
@@ -63,6 +69,7 @@ _SEGMENT_FILE = re.compile(
     r"(?P<state>\.deleted|\.cleaned|\.swap)?"
 )
 _LEASE_FILE = re.compile(r"\.stratalog-lease-(?P<id>[0-9a-f]{32})")
+_STAGING_FILE = re.compile(r"\.stratalog-staging-(?P<id>[0-9a-f]{32})")
 _LEASED_FILE = re.compile(
     r"(?P<base>[0-9]{20})-(?P<end>[0-9]{20})-(?P<number>[0-9]{1,9})"
     r"(?P<kind>\.log|\.index|\.timeindex|\.txnindex)"
@@ -145,6 +152,21 @@ def lease_file(log_dir: str, lease_id: str) -> str:
 def parse_lease_file(name: str) -> str | None:
     """The lease's id."""
     match = _LEASE_FILE.fullmatch(name)
+    return None if match is None else match["id"]
+
+
+def staging_directory(directory: str, staging_id: str) -> str:
+    """Where files are staged for the partition of ``directory``."""
+    return f"{directory}/{STAGING_DIRECTORY}/{staging_id}"
+
+
+def staging_file(log_dir: str, staging_id: str) -> str:
+    return f"{log_dir}/{STAGING_FILE_PREFIX}{staging_id}"
+
+
+def parse_staging_file(name: str) -> str | None:
+    """The id of what is staged."""
+    match = _STAGING_FILE.fullmatch(name)
     return None if match is None else match["id"]
 
 

@@ -38,6 +38,7 @@ from stratalog.storage.appending import (
     produce_rules,
 )
 from stratalog.storage.checkpoint import read_topic_id, write_topic_id
+from stratalog.storage.commits.errors import AppendsPausedError
 from stratalog.storage.context import DiskState, LogContext
 from stratalog.storage.deletion import PendingDeletes
 from stratalog.storage.epochs import LeaderEpochs
@@ -110,6 +111,7 @@ class Log:
         self._closed = False
         self._failure: DiskError | None = None
         self._truncations = 0
+        self._paused = ""  # why nothing is appended for now
         # Segments made, and made durable in their directory. Whoever opens a log is not told
         # whether the names it found are durable, so the first flush sees to it.
         self._names, self._synced_names = 1, 0
@@ -181,7 +183,7 @@ class Log:
 
         ``verification_guard`` is what ``start_verification`` gave for a transaction's first batch.
         """
-        self._check_appendable()
+        self.check_appendable()
         now_ms = self.context.clock.now_ms()
         produced = self._validate(records, leader_epoch, now_ms, origin)
         return write(
@@ -242,7 +244,7 @@ class Log:
 
     def append_as_follower(self, records: Buffer, *, leader_epoch: int = -1) -> LogAppendInfo:
         """Write batches exactly as the leader sent them."""
-        self._check_appendable()
+        self.check_appendable()
         append = follower_append(
             records, leader_epoch=leader_epoch, now_ms=self.context.clock.now_ms()
         )
@@ -255,7 +257,28 @@ class Log:
             raise UnexpectedAppendOffsetError(lowest, self.log_end_offset)
         return write(self, append)
 
-    def _check_appendable(self) -> None:
+    def pause_appends(self, reason: str) -> None:
+        """Until ``resume_appends`` the log ends where it does, in the segment it does: appends,
+        rolls and truncations are refused, and retention passes it by."""
+        assert not self._paused, f"{self.topic_partition} is paused already: {self._paused}"
+        self._paused = reason
+
+    def resume_appends(self) -> None:
+        self._paused = ""
+
+    @property
+    def is_paused(self) -> bool:
+        return bool(self._paused)
+
+    def _check_unpaused(self) -> None:
+        if self._paused:
+            raise AppendsPausedError(
+                f"{self.topic_partition} stays as it is for a moment: {self._paused}; try again"
+            )
+
+    def check_appendable(self) -> None:
+        """Raise why the log takes no appends, if it takes none."""
+        self._check_unpaused()
         if self._closed or self._failure is not None:
             raise LogClosedError(f"{self.topic_partition} is closed: {self._failure or 'closed'}")
         if self.is_damaged:
@@ -278,6 +301,7 @@ class Log:
         expected_base_offset: int = 0,
     ) -> Segment:
         """Turn to a new segment. The old one is left trimmed, its flush is due."""
+        self._check_unpaused()
         reason = reason or RollReason(RollCause.REQUESTED, "asked for")
         base_offset = max(expected_base_offset, self.log_end_offset)
         old = self.segments.active
@@ -482,17 +506,20 @@ class Log:
     def truncate_to(self, offset: int) -> bool:
         """Cut the log so that it ends at ``offset``; whether anything was cut."""
         assert offset >= 0, f"truncation to {offset}"
+        self._check_unpaused()
         return truncation.truncate_to(self, offset)
 
     def truncate_fully_and_start_at(
         self, offset: int, *, log_start_offset: int | None = None
     ) -> None:
         """Drop everything; the log goes on, empty, at ``offset``."""
+        self._check_unpaused()
         start_offset = offset if log_start_offset is None else log_start_offset
         truncation.truncate_fully_and_start_at(self, offset, log_start_offset=start_offset)
 
     def delete_segments(self, doomed: Sequence[Segment]) -> None:
         """Remove whole segments from the log's start: files are renamed now, unlinked later."""
+        self._check_unpaused()
         truncation.delete_segments(self, doomed)
 
     def end_at(self, offset: int) -> None:

@@ -6,7 +6,7 @@ one log on one of them, before anybody else can see it.
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 from stratalog.clock import Clock, SystemClock
@@ -21,6 +21,7 @@ from stratalog.errors import (
     UnknownLogError,
 )
 from stratalog.storage.cleaning.cleaner import LogCleaner
+from stratalog.storage.commits.committing import LogCommits
 from stratalog.storage.directory import (
     Checkpoint,
     Identity,
@@ -31,6 +32,7 @@ from stratalog.storage.directory import (
 from stratalog.storage.files import FileSystem, OsFileSystem
 from stratalog.storage.flushing import flush_together
 from stratalog.storage.handles import HandleCache
+from stratalog.storage.held_logs import truncate_held, truncate_held_fully
 from stratalog.storage.janitor import Janitor
 from stratalog.storage.layout import (
     DELETE_DIRECTORY,
@@ -99,6 +101,7 @@ class LogManager:
         self.leases = LogLeases(
             config, self.files, self.clock, directories=self.directories, janitor=self._janitor
         )
+        self.commits = LogCommits(self, self._janitor)
         self._handles = HandleCache.within_limits()
         self._loader = LogLoader(
             config,
@@ -113,6 +116,10 @@ class LogManager:
         self._deleting: list[tuple[int, LogDirectory, str, TopicPartition]] = []
         self._is_threaded = is_threaded
         self.cleaner: LogCleaner | None = None  # None before the start, or not enabled
+
+    @property
+    def is_threaded(self) -> bool:
+        return self._is_threaded
 
     # --- starting -----------------------------------------------------------------------------
 
@@ -148,15 +155,20 @@ class LogManager:
                 self.check_retention,
                 is_threaded=self._is_threaded,
             )
+            self.cleaner.is_kept_back = self.commits.is_to_be_done
         self._watch_space()
         schedule_tasks(self)
 
     def _prepare(self, directory: LogDirectory) -> list[ReplicaToOpen]:
+        changed = self.commits.open(directory)
         found = take_stock(directory)
         due_ms = self.clock.now_ms() + self.config.log_segment_delete_delay_ms
         self._deleting.extend((due_ms, directory, path, key) for path, key in found.to_delete)
         self.leases.load(directory, {each.path: each.topic_partition for each in found.to_open})
-        return found.to_open
+        return [
+            replace(each, clean=False) if each.topic_partition in changed else each
+            for each in found.to_open
+        ]
 
     def _check_identity(self, directory: LogDirectory) -> None:
         wanted = self._identity
@@ -319,34 +331,10 @@ class LogManager:
 
     def truncate_to(self, topic_partition: TopicPartition, offset: int) -> bool:
         """Cut a log; whether anything was cut. A cleaning that is under way is stopped."""
-        log = self.get(topic_partition)
-        if offset >= log.log_end_offset:
-            return log.truncate_to(offset)
-        with self._uncleaned(log):
-            return log.truncate_to(offset)
+        return truncate_held(self, topic_partition, offset)
 
     def truncate_fully_and_start_at(self, topic_partition: TopicPartition, offset: int) -> None:
-        log = self.get(topic_partition)
-        with self._uncleaned(log):
-            log.truncate_fully_and_start_at(offset)
-
-    @contextmanager
-    def _uncleaned(self, log: Log) -> Iterator[None]:
-        """While a log is cut it is not cleaned; afterwards no more of it counts as cleaned than
-        is there."""
-        key, cleaner = log.topic_partition, self.cleaner
-        if cleaner is not None:
-            cleaner.abort_and_pause(key)
-        try:
-            yield
-        finally:
-            if cleaner is not None:
-                cleaner.resume(key)
-                cleaner.retry(key)
-        directory = next(each for each in self.directories if key in each.logs)
-        cleaned_to = directory.cleaner_offset(key)
-        if cleaned_to is not None and cleaned_to > log.segments.active.base_offset:
-            directory.note_cleaner_offset(key, log.segments.active.base_offset)
+        truncate_held_fully(self, topic_partition, offset)
 
     # --- periodic work ------------------------------------------------------------------------
 
@@ -367,6 +355,8 @@ class LogManager:
     def check_retention(self, log: Log, now_ms: int) -> RetentionPlan[Segment] | None:
         """Take what is due out of one log; None if that failed. Trouble is the log's own, noted in
         ``retention_failures``: no other log's check stops."""
+        if log.is_paused:
+            return None  # for a moment: the next check is soon enough
         self.retention_failures.pop(log.topic_partition, None)
         try:
             return delete_old_segments(log, now_ms)
@@ -472,6 +462,7 @@ class LogManager:
         """Close everything cleanly, so that the next start need not recover."""
         if self.cleaner is not None:
             self.cleaner.shutdown()
+        self.commits.close()
         self._janitor.stop()
         self.checkpoint_high_watermarks()
         try:

@@ -24,7 +24,8 @@ class FetchedData(NamedTuple):
     """What a read returns. ``records`` is None when there is nothing to see.
 
     The slice begins on a batch boundary, perhaps at offsets below the one asked for, and may end
-    inside a batch: whoever reads it drops both. ``aborted`` is given to readers of committed data.
+    inside a batch (less often where batches are large): whoever reads it drops both. ``aborted`` is
+    given to readers of committed data.
     """
 
     start_offset: int
@@ -87,6 +88,8 @@ def read_log(
     )
     if size_bytes <= 0:
         return nothing
+    if header.position + size_bytes < end_position:
+        size_bytes = segment.whole_size(header, size_bytes)
     aborted = None
     if committed:
         aborted = _aborted(log, segment, start_offset, header.position + size_bytes)

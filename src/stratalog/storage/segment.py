@@ -314,9 +314,17 @@ class Segment:
         last_offset = batches[-1].last_offset
         if last_offset - self.base_offset > RELATIVE_OFFSET_MAX:
             raise SegmentOffsetOverflowError(self.path, self.base_offset, last_offset)
+        if self._max_timestamp is None:
+            self.max_timestamp()
+        self.file().write_at(self.size_bytes, buffers)
+        self.take_written(batches, min_timestamp_ms)
+
+    def take_written(
+        self, batches: Sequence[BatchHeader], min_timestamp_ms: int = EARLIEST_MS
+    ) -> None:
+        """Count batches whose bytes have been put behind the last one."""
         position = self.size_bytes
         found = self._max_timestamp or self.max_timestamp()
-        self.file().write_at(position, buffers)
         interval = self._config.index_interval_bytes
         for batch in batches:
             timestamp_ms = batch.max_timestamp_ms
@@ -554,6 +562,15 @@ class Segment:
     def next_offset(self) -> int:
         last = self.last_header()
         return self.base_offset if last is None else last.next_offset
+
+    def whole_size(self, first: BatchHeader, size_bytes: int) -> int:
+        """``size_bytes`` from ``first`` on, less the part of a large batch that they end in the
+        middle of, where the index knows its beginning: who reads the slice would drop it."""
+        if size_bytes < first.size_bytes or not self._has_large_batches:
+            return size_bytes
+        entry = self.offset_index.lower_bound(first.position + size_bytes)
+        cut = 0 if entry is None else entry.position - first.position
+        return cut if first.size_bytes <= cut <= size_bytes else size_bytes
 
     def slice(self, position: int, size_bytes: int) -> FileSlice:
         return FileSlice(self.file(), position, size_bytes)

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from stratalog.config import BrokerConfig
+from stratalog.storage.commits.committing import SWEEP_MS
 from stratalog.storage.directory import LogDirectory
 from stratalog.storage.log_leases import LOOK_MS
 
@@ -49,6 +50,7 @@ def schedule_tasks(manager: "LogManager") -> None:
             config.replica_high_watermark_checkpoint_interval_ms,
         ),
         ("lease-check", manager.leases.look_later, now_ms + LOOK_MS, LOOK_MS),
+        ("staging-check", manager.commits.sweep, now_ms, SWEEP_MS),
         ("kafka-delete-logs", manager.delete_due, later_ms, SPACE_CHECK_MS),
         (
             "producer-expiration",

@@ -276,6 +276,15 @@ def ranges_of(scan: TimeRangeScan) -> TimeRanges:
     return ranges
 
 
+def gathered_ranges(gathered: TimeRangeGather) -> TimeRanges:
+    """All that was gathered from a segment's start, which is going to be closed."""
+    gathered.end_range()
+    ranges = _from_columns(gathered.columns())
+    ranges.covered_bytes = gathered.end
+    ranges.anchor = Anchor(gathered.last_position, gathered.last_offset, gathered.last_crc)
+    return ranges
+
+
 def write_time_ranges(
     files: FileSystem, directory: str, base_offset: int, *, range_bytes: int = RANGE_BYTES
 ) -> bool:

@@ -25,7 +25,7 @@ from contextlib import suppress
 
 from typing_extensions import Buffer
 
-from stratalog.errors import DiskError, LogDirectoryError
+from stratalog.errors import DirectoryLockedError, DiskError
 from stratalog.storage.files import Entry
 from stratalog.testing.disk import BLOCK_BYTES, CrashMode, DirectoryNode, FileNode, blocks_of
 from stratalog.testing.faults import OperationCounter, PowerLoss, failure
@@ -110,7 +110,7 @@ class SimulatedLock:
 
     def __init__(self, held: set[str], path: str) -> None:
         if path in held:
-            raise LogDirectoryError(f"{path} is already locked by this process")
+            raise DirectoryLockedError(f"{path} is already locked by this process")
         held.add(path)
         self._held = held
         self._path = path

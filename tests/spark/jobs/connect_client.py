@@ -36,10 +36,24 @@ def main(server: str, log_dir: str) -> None:
         "scan": sorted(row.offset for row in found.collect()),
         "scan columns": found.columns,
         "failure": failure(spark, log_dir),
+        "jobs": jobs(spark, log_dir, f"{sys.argv[3]}.lake"),
     }
     spark.stop()
     seen["command"] = command(server, log_dir)
     Path(sys.argv[3]).write_text(json.dumps(seen))
+
+
+def jobs(spark, log_dir: str, target: str) -> list[object]:  # type: ignore[no-untyped-def]
+    """Jobs need no JVM beside them, nor does their progress."""
+    from stratalog.spark.jobs import export, stats, verify
+
+    heard: list[object] = []
+    return [
+        verify(spark, log_dir, progress=heard.append).verdict,
+        stats(spark, log_dir, "orders", progress=heard.append).topics[0].records,
+        export(spark, log_dir, "orders", f"{target}/once", progress=heard.append).rows_written,
+        export(spark, log_dir, "orders", f"{target}/batch", mode="batch").rows_written,
+    ]
 
 
 def command(server: str, log_dir: str) -> str:

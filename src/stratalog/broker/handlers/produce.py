@@ -28,8 +28,8 @@ from stratalog.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from stratalog.replication.replica_manager import AppendResult
-from stratalog.storage.appending import LogAppendInfo
+from stratalog.replication.replica_manager import AppendResponse, AppendResult
+from stratalog.storage.appending import LogAppendInfo, ValidatedRecords
 from stratalog.storage.layout import TopicPartition
 
 _FIRST_WITH_TOPIC_IDS = 13
@@ -100,11 +100,31 @@ class ProduceHandlers:
                 found = {**results, **refused_ahead} if refused_ahead else results
                 self._respond(request, acks, asked, found, refused)
 
-            self._replicas.append_records(
-                checked, respond, required_acks=acks, timeout_ms=timeout_ms
-            )
+            told: AppendResponse = respond
+            if self._replicas.are_paused(checked):
+                checked, told = self._keep(request, checked, respond)
+            self._replicas.append_records(checked, told, required_acks=acks, timeout_ms=timeout_ms)
 
         self._ahead.check(request, entries, append)
+
+    def _keep(
+        self, request: Request, checked: Checked, respond: AppendResponse
+    ) -> tuple[Checked, AppendResponse]:
+        """A commit has a log stand still: the records wait outside the receive buffer, which is
+        used again, and its connection takes no other request, so that their order stays."""
+        request.is_pipelined = False
+        kept = {
+            key: bytes(each.records if isinstance(each, ValidatedRecords) else each)
+            for key, each in checked.items()
+        }
+        size_bytes = sum(map(len, kept.values()))
+        self._services.memory.hold(size_bytes)
+
+        def respond_and_release(results: Results) -> None:
+            self._services.memory.release(size_bytes)
+            respond(results)
+
+        return kept, respond_and_release
 
     def _respond(
         self,

@@ -39,6 +39,8 @@ from stratalog.storage.transactions import AbortedTransaction
 
 
 class CleanedSegment:
+    checks_crc = False  # its batches come straight from the filter that made their CRCs
+
     def __init__(
         self, files: FileSystem, directory: str, base_offset: int, config: TopicConfig
     ) -> None:
@@ -53,11 +55,14 @@ class CleanedSegment:
             config.index_interval_bytes,
             check_records=False,
             no_headers=True,
-            check_crc=False,
+            check_crc=self.checks_crc,
         )
         self._times = TimeRangeScan(range_bytes(config.index_interval_bytes), check_crc=False)
+        self._log = self._open_log()
+
+    def _open_log(self) -> File:
         self._unlink()  # what an earlier attempt left
-        self._log = files.open(self.path(LOG_SUFFIX), create=True)
+        return self._files.open(self.path(LOG_SUFFIX), create=True)
 
     def path(self, suffix: str, state: str = CLEANED_SUFFIX) -> str:
         return segment_file(self._directory, self.base_offset, suffix) + state
@@ -88,11 +93,14 @@ class CleanedSegment:
             raise CorruptSegmentError(
                 path, scan.position, scan.next_offset, scan.fault or "a batch was written in part"
             )
-        self._log.write_at(position, [batches])
+        self._write_log(position, batches)
         if self._times.covered_bytes == position:
             # Records that nobody can read are kept as they are, and have no timestamps.
             with suppress(CorruptBatchError):
                 self._times.feed(batches, position)
+
+    def _write_log(self, position: int, batches: Buffer) -> None:
+        self._log.write_at(position, [batches])
 
     def add_aborted(self, aborted: Iterable[AbortedTransaction]) -> None:
         self._aborted.extend(aborted)

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -92,6 +93,8 @@ class LogCleaner:
         self.inbox = OwnerInbox()
         self.last_runs: dict[TopicPartition, CleanerStats] = {}
         self.throttle = Throttle(config.log_cleaner_io_max_bytes_per_second)
+        # Logs of which no round begins for now.
+        self.is_kept_back: Callable[[TopicPartition], bool] = lambda _key: False
         self._config = config
         self._clock = clock
         self._directories = list(directories)
@@ -165,6 +168,8 @@ class LogCleaner:
             key = log.topic_partition
             if not self.states.is_free(key) or not self.uncleanable.due(key, now_ms):
                 continue
+            if self._is_excluded(key.topic) or self.is_kept_back(key):
+                continue
             plan = self._plan(directory, log, now_ms)
             if plan is not None and not plan.is_eligible and self.uncleanable.clear(key):
                 log.own.forget_uncleanable()  # what stood in the way is not wanted any more
@@ -174,6 +179,11 @@ class LogCleaner:
         self._max_dirty_ratio = max((each.cleanable_ratio for each in plans.values()), default=0)
         chosen = choose_filthiest(plans)
         return None if chosen is None else (*known[chosen], plans[chosen])
+
+    def _is_excluded(self, topic: str) -> bool:
+        """Whether somebody else compacts it."""
+        patterns = self._config.log_cleaner_exclude_topics
+        return any(fnmatchcase(topic, pattern) for pattern in patterns)
 
     def _plan(self, directory: LogDirectory, log: Log, now_ms: int) -> CleaningPlan | None:
         try:

@@ -22,11 +22,17 @@ from stratalog.storage.log import Log
 
 
 def swap_in(
-    log: Log, cleaned: CleanedSegment, base_offsets: Sequence[int], *, truncation_count: int
+    log: Log,
+    cleaned: CleanedSegment,
+    base_offsets: Sequence[int],
+    *,
+    truncation_count: int,
+    may_take_back: bool = True,
 ) -> None:
     """Replace the segments with these base offsets by ``cleaned``, which is finished.
 
-    ``truncation_count`` is the log's from when the cleaning was planned.
+    ``truncation_count`` is the log's from when the cleaning was planned. What a journal tells of
+    already may not be taken back.
     """
     is_changed = truncation_count != log.truncation_count
     is_changed |= not set(log.segments.base_offsets).issuperset(base_offsets)
@@ -35,7 +41,7 @@ def swap_in(
     replaced = [log.segments.at(base_offset) for base_offset in base_offsets]
     assert log.segments.active not in replaced, f"{log} is being appended to"
     files = log.context.files
-    _offer(log, cleaned)
+    _offer(log, cleaned, may_take_back=may_take_back)
     try:
         now_ms = log.context.clock.now_ms()
         for segment in replaced:
@@ -55,14 +61,14 @@ def swap_in(
     _note(log, cleaned)
 
 
-def _offer(log: Log, cleaned: CleanedSegment) -> None:
+def _offer(log: Log, cleaned: CleanedSegment, *, may_take_back: bool) -> None:
     """After this, a crash ends with the new segment in place."""
     files = log.context.files
     try:
         for suffix in cleaned.suffixes:
             files.rename(cleaned.path(suffix, CLEANED_SUFFIX), cleaned.path(suffix, SWAP_SUFFIX))
     except DiskError as error:
-        if not _take_back(files, cleaned, error):
+        if not may_take_back or not _take_back(files, cleaned, error):
             log.fail(error)
         raise
 

@@ -1,0 +1,264 @@
+"""Runs commits of staged segments in a broker: one after the other, beside what else it does.
+
+    plan      loop     what it is about; refused here if the log cannot take it
+    check     worker   long: every byte is read. Appends, deletions and settings go on
+    stop      loop     appends to these logs wait from here on
+    settle    worker   a moment: the log is flushed, offsets are given, the journal is written
+    apply     loop     the records are in the log, appends go on, readers are told
+    complete  worker   what is left to be synced and tidied up
+    finish    loop
+
+From stop to finish no topic or setting changes. A commit is run to its end, also if whoever asked
+for it has gone: asked again with the same id, it answers with the same. A broker that stops takes
+no new one and finishes what has begun.
+"""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from stratalog.broker.commit_answers import (
+    RUNNING,
+    UNDECIDED,
+    UNKNOWN,
+    Json,
+    refusal_to_json,
+    result_to_json,
+)
+from stratalog.broker.event_log import log_event
+from stratalog.errors import StratalogError
+from stratalog.storage.commits.committing import COMMITTED, Commit, CommitResult
+from stratalog.storage.commits.errors import CommitBusyError
+from stratalog.storage.commits.manifest import AppVersion, CommitKind, Manifest
+from stratalog.storage.layout import TopicPartition
+
+if TYPE_CHECKING:
+    from stratalog.broker.services import Services
+
+# So many refusals are remembered, for those who ask again because they missed the answer.
+_REFUSED_MAX = 1_000
+_BUSY_SECONDS = 0.05
+_BUSY_TRIES = 200
+_REST_SECONDS_MAX = 0.01
+
+
+class BrokerStoppingError(StratalogError):
+    """The broker stops, and takes no commit any more: ask its successor."""
+
+
+class _UndecidedError(StratalogError):
+    """Nobody can say whether the commit was made before its journal has been read again."""
+
+
+class Pace:
+    """Rests for as long as it was worked before, on the one thread that does."""
+
+    def __init__(self) -> None:
+        self._since = 0.0
+
+    def rest(self) -> None:
+        now = time.perf_counter()
+        time.sleep(min(now - self._since, _REST_SECONDS_MAX))
+        self._since = time.perf_counter()
+
+
+@dataclass(slots=True)
+class CommitRunner:
+    """Confined to the loop, but for what ``worker`` does. Answers are values for JSON."""
+
+    services: "Services"
+    worker: Executor
+    is_stopping: bool = False
+    _running: dict[str, "asyncio.Task[Json]"] = field(default_factory=dict)
+    _refused: "OrderedDict[str, Json]" = field(default_factory=OrderedDict)
+    _undecided: dict[str, Json] = field(default_factory=dict)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def __post_init__(self) -> None:
+        commits, replicas = self.services.logs.commits, self.services.replicas
+        # Partitions know what their replicas have, and who leads.
+        commits.moves_high_watermark = False
+        # Appends come first: what is checked is checked by one thread, which rests half the time.
+        commits.pause = Pace().rest
+        commits.leader_epoch = lambda log: replicas.get(log.topic_partition).leader_epoch
+
+    @property
+    def running_count(self) -> int:
+        return len(self._running)
+
+    async def commit(self, manifest: Manifest, seconds: float) -> Json:
+        """What became of it; that it runs, if it takes longer than ``seconds``."""
+        manifest_id = manifest.manifest_id
+        task = self._running.get(manifest_id)
+        if task is None:
+            if manifest_id in self._undecided:
+                return self._undecided[manifest_id]
+            if self.is_stopping:
+                raise BrokerStoppingError("this broker stops and takes no commits any more")
+            self._refused.pop(manifest_id, None)
+            task = self.services.loop.create_task(self._run(manifest))
+            self._running[manifest_id] = task
+            task.add_done_callback(lambda done: self._ended(manifest_id, done))
+        done, _ = await asyncio.wait([task], timeout=seconds)
+        return task.result() if done else {"status": RUNNING}
+
+    def _ended(self, manifest_id: str, task: "asyncio.Task[Json]") -> None:
+        del self._running[manifest_id]
+        if not task.cancelled():
+            task.exception()  # whoever asked may have gone
+
+    def status(self, manifest_id: str, app: AppVersion | None) -> Json:
+        if manifest_id in self._running:
+            return {"status": RUNNING}
+        if manifest_id in self._undecided:
+            return self._undecided[manifest_id]
+        found = self.services.logs.commits.status(manifest_id, app)
+        if found is not None:
+            return result_to_json(found)
+        return self._refused.get(manifest_id, {"status": UNKNOWN})
+
+    async def stop(self) -> None:
+        """Returns when nothing is under way; what had not been begun is given up."""
+        self.is_stopping = True
+        self.services.logs.commits.stop_checks()
+        while self._running:
+            await asyncio.wait(list(self._running.values()))
+
+    # --- one commit -----------------------------------------------------------------------------
+
+    async def _run(self, manifest: Manifest) -> Json:
+        """Raises nothing but BrokerStoppingError: whoever asks has to hear something definite."""
+        started = time.perf_counter()
+        async with self._turn:
+            try:
+                result = await self._take_steps(manifest)
+            except BrokerStoppingError:
+                raise
+            except _UndecidedError as error:
+                log_event("commit_pending", id=manifest.manifest_id, reason=str(error))
+                answer = {"status": UNDECIDED, "error": str(error)}
+                self._undecided[manifest.manifest_id] = answer
+                return answer
+            except Exception as error:
+                found = self.services.logs.commits.status(manifest.manifest_id, manifest.app)
+                if found is not None:  # whatever has failed behind it, it was made
+                    log_event("commit_pending", id=manifest.manifest_id, reason=repr(error))
+                    return result_to_json(found)
+                if self.is_stopping:
+                    raise BrokerStoppingError(str(error)) from error
+                return self._refuse(manifest, error)
+        self._count(manifest, result, time.perf_counter() - started)
+        return result_to_json(result)
+
+    async def _take_steps(self, manifest: Manifest) -> CommitResult:
+        for tries_left in range(_BUSY_TRIES, -1, -1):
+            if self.is_stopping:
+                raise BrokerStoppingError("this broker stops and takes no commits any more")
+            try:
+                planned = self.services.logs.commits.plan(manifest)
+                if isinstance(planned, CommitResult):
+                    return planned
+                return await self._commit(planned)
+            except CommitBusyError:
+                if not tries_left:
+                    raise
+                await asyncio.sleep(_BUSY_SECONDS)
+        raise AssertionError("the last try returns or raises")
+
+    async def _commit(self, commit: Commit) -> CommitResult:
+        try:
+            await self._off_the_loop(commit.check)
+        except BaseException:
+            commit.abandon()
+            raise
+        return await self.services.topics.alone(lambda: self._put_in(commit))
+
+    async def _put_in(self, commit: Commit) -> CommitResult:
+        keys = [part.topic_partition for part in commit.manifest]
+        since_ns = time.perf_counter_ns()
+        try:
+            if commit.manifest.kind is CommitKind.RESTORE:
+                await self._lead_above(commit.manifest)
+            commit.stop()
+            await self._off_the_loop(commit.settle)
+            commit.apply()
+            self._go_on(keys, since_ns)
+            await self._off_the_loop(commit.complete)
+            return commit.finish()
+        except Exception as error:
+            commit.abandon()
+            if not commit.is_decided:
+                raise
+            return self._brought_about_later(commit, error)
+        finally:
+            self._go_on(keys)
+
+    async def _lead_above(self, manifest: Manifest) -> None:
+        """What is restored has epochs of its own; appends go on with a later one."""
+        await self.services.topics.lead_above(
+            {
+                part.topic_partition: max(epoch for epoch, _ in part.epochs)
+                for part in manifest
+                if part.epochs
+            }
+        )
+
+    def _go_on(self, keys: list[TopicPartition], since_ns: int | None = None) -> None:
+        """Appends and readers do; ``since_ns`` is when appends began to wait."""
+        self.services.replicas.committed(keys)
+        if since_ns is not None:
+            self.services.metrics.commits.paused.add(time.perf_counter_ns() - since_ns)
+
+    def _brought_about_later(self, commit: Commit, error: Exception) -> CommitResult:
+        """The logs have failed behind the commit: the next start does what is left of it."""
+        manifest = commit.manifest
+        self.services.replicas.failed(part.topic_partition for part in manifest)
+        found = self.services.logs.commits.status(manifest.manifest_id, manifest.app)
+        if found is None:
+            raise _UndecidedError(
+                f"the journal may or may not have the commit: {error}; the next start will tell"
+            ) from error
+        log_event("commit_pending", id=manifest.manifest_id, reason=str(error))
+        return replace(found, status=COMMITTED)
+
+    async def _off_the_loop(self, step: Callable[[], None]) -> None:
+        await self.services.loop.run_in_executor(self.worker, step)
+
+    # --- what is told ---------------------------------------------------------------------------
+
+    def _refuse(self, manifest: Manifest, error: Exception) -> Json:
+        answer = refusal_to_json(error)
+        self._refused[manifest.manifest_id] = answer
+        if len(self._refused) > _REFUSED_MAX:
+            self._refused.popitem(last=False)
+        self.services.metrics.commits.refused += 1
+        log_event(
+            "commit_refused",
+            id=manifest.manifest_id,
+            holder=manifest.holder,
+            kind=type(error).__name__,
+            reason=answer["error"],
+        )
+        return answer
+
+    def _count(self, manifest: Manifest, result: CommitResult, seconds: float) -> None:
+        if result.status != COMMITTED:
+            return
+        counts = self.services.metrics.commits
+        counts.committed += 1
+        size_bytes = sum(each.size_bytes for each in manifest)
+        counts.committed_bytes += size_bytes
+        counts.duration.add(int(seconds * 1e9))
+        log_event(
+            "commit_applied",
+            id=manifest.manifest_id,
+            kind=manifest.kind.value,
+            holder=manifest.holder,
+            partitions=len(manifest.partitions),
+            size_bytes=size_bytes,
+            seconds=round(seconds, 3),
+        )

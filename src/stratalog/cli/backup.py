@@ -1,0 +1,389 @@
+"""``stratalog log backup`` and ``stratalog log restore``: logs with the same bytes and offsets."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stratalog.cli.client import (
+    REQUEST_SECONDS,
+    CommandConfigOption,
+    answer_of,
+    connection,
+    told,
+)
+from stratalog.cli.output import (
+    OutputFormat,
+    OutputOption,
+    UsageError,
+    is_watched,
+    plural,
+    write_error,
+    write_json,
+    write_line,
+    write_table,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stratalog.handover.backing_up import BackupResult
+    from stratalog.metadata.topics import NewTopic
+    from stratalog.storage.backup.checking import BackupCheck
+    from stratalog.storage.backup.manifest import BackupManifest
+    from stratalog.storage.backup.restore_plan import RestorePlan
+
+TopicOption = Annotated[
+    list[str] | None,
+    typer.Option("--topic", metavar="TOPIC", help="Only this topic; may be repeated."),
+]
+
+
+def backup(
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="The directory that backups are kept in.")
+    ],
+    log_dir: Annotated[
+        str | None, typer.Option("--log-dir", metavar="DIR", help="The log directory.")
+    ] = None,
+    topics: TopicOption = None,
+    include_internal: Annotated[
+        bool,
+        typer.Option(
+            "--include-internal", help="Kafka's own topics too: the offsets of groups are there."
+        ),
+    ] = False,
+    include_active: Annotated[
+        bool | None,
+        typer.Option(
+            "--include-active/--closed-only",
+            help="Also the last segment of each log, up to the high watermark. By default only "
+            "if nobody owns the directory.",
+        ),
+    ] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read everything back before the backup counts.")
+    ] = False,
+    list_backups: Annotated[
+        bool, typer.Option("--list", help="Only list the backups in TARGET.")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only read the backups in TARGET and check them.")
+    ] = False,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Threads; by default one for each core.")
+    ] = 0,
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
+    """Copy closed segments and what belongs to them; what an earlier backup has is not copied."""
+    from stratalog.storage.backup.store import LocalBackupStore
+    from stratalog.storage.files import OsFileSystem
+
+    store = LocalBackupStore(OsFileSystem(), target)
+    if jobs < 0:
+        raise UsageError(f"--jobs {jobs} cannot be negative.")
+    if list_backups or check:
+        if log_dir is not None or (list_backups and check):
+            raise UsageError("--list and --check are about TARGET alone.")
+        _check(store, jobs, output) if check else _list(store, output)
+        return
+    if log_dir is None:
+        raise UsageError("Name the log directory with --log-dir.")
+    _refuse_inside(log_dir, target)
+    from concurrent.futures import ThreadPoolExecutor
+
+    from stratalog.handover.backing_up import BackupOptions, back_up
+
+    options = BackupOptions(
+        topics=tuple(topics or ()),
+        include_internal=include_internal,
+        include_active=include_active,
+        verify=verify,
+    )
+    started = time.monotonic()
+    with _progress("backup", None) as progress, ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
+        result = back_up(log_dir, store, options, each=pool.map, progress=progress)
+    _show(result, time.monotonic() - started, output)
+    if result.damaged:
+        raise typer.Exit(1)
+
+
+def _refuse_inside(log_dir: str, target: str) -> None:
+    """Apache Kafka does not start on a log directory that holds a directory of others."""
+    above, below = os.path.realpath(log_dir), os.path.realpath(target)
+    if os.path.commonpath([above, below]) == above:
+        raise UsageError(f"{target} is inside {log_dir}; keep backups elsewhere, on another disk.")
+
+
+@contextmanager
+def _progress(what: str, total_bytes: int | None) -> Iterator[Callable[[int], None]]:
+    """Counts bytes; draws a bar on stderr if a person is watching."""
+    if not is_watched():
+        yield lambda _bytes: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
+
+    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total_bytes)
+        yield lambda count: bar.advance(task, count)
+
+
+def _show(result: "BackupResult", seconds: float, output: OutputFormat) -> None:
+    manifest = result.manifest
+    if output is OutputFormat.JSON:
+        write_json(
+            _manifest_json(manifest)
+            | {
+                "copied_files": result.copied_files,
+                "copied_bytes": result.copied_bytes,
+                "read_bytes": result.read_bytes,
+                "notes": list(manifest.notes),
+                "damaged": result.damaged,
+            }
+        )
+        return
+    for note in manifest.notes:
+        write_error(f"note: {note}")
+    for damaged in result.damaged:
+        write_error(f"error: {damaged}; it was copied as it is")
+    facts = _manifest_json(manifest)
+    speed = f"{result.read_bytes / max(seconds, 1e-9) / 1e6:.0f} MB/s"
+    write_line(
+        f"backup {manifest.backup_id}: {plural(facts['partitions'], 'partition')}, "
+        f"{plural(facts['segments'], 'segment')}, {plural(facts['size_bytes'], 'byte')}; "
+        f"{plural(result.copied_files, 'file')} with {plural(result.copied_bytes, 'byte')} new, "
+        f"read at {speed}"
+    )
+
+
+def _manifest_json(manifest: "BackupManifest") -> dict[str, Any]:
+    from datetime import UTC, datetime
+
+    made = datetime.fromtimestamp(manifest.created_ms / 1000, UTC)
+    partitions = [each for _, each in manifest.partitions]
+    return {
+        "backup_id": manifest.backup_id,
+        "created": made.isoformat(timespec="milliseconds"),
+        "source": manifest.source.path,
+        "topics": [each.name for each in manifest.topics],
+        "partitions": len(partitions),
+        "segments": sum(len(each.segments) for each in partitions),
+        "size_bytes": manifest.size_bytes,
+    }
+
+
+def _list(store: Any, output: OutputFormat) -> None:
+    rows = [_manifest_json(store.read_manifest(each)) for each in store.backup_ids()]
+    if output is OutputFormat.JSON:
+        write_json({"backups": rows})
+        return
+    columns = ("backup_id", "created", "source", "topics", "partitions", "segments", "size_bytes")
+    write_table(
+        columns,
+        [[len(row[each]) if each == "topics" else row[each] for each in columns] for row in rows],
+    )
+
+
+def _check(store: Any, jobs: int, output: OutputFormat) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from stratalog.storage.backup.checking import check_store
+
+    with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
+        found: BackupCheck = check_store(store, each=pool.map)
+    if output is OutputFormat.JSON:
+        write_json(
+            {
+                "backups": found.backups,
+                "files": found.files,
+                "size_bytes": found.size_bytes,
+                "unused_files": found.unused_files,
+                "unused_bytes": found.unused_bytes,
+                "findings": found.findings,
+            }
+        )
+    else:
+        for finding in found.findings:
+            write_line(f"error: {finding}")
+        trouble = plural(len(found.findings), "error") if found.findings else "nothing wrong"
+        write_line(
+            f"{plural(found.backups, 'backup')}, {plural(found.files, 'file')}, "
+            f"{plural(found.size_bytes, 'byte')}: {trouble}"
+        )
+    if found.findings:
+        raise typer.Exit(1)
+
+
+# --- restore ----------------------------------------------------------------------------------
+
+
+def restore(
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="The directory that backups are kept in.")
+    ],
+    log_dir: Annotated[
+        str,
+        typer.Option(
+            "--log-dir",
+            metavar="DIR",
+            help="An empty or missing directory; or one with a broker's topics, which are empty.",
+        ),
+    ],
+    topics: TopicOption = None,
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="BACKUP-ID", help="This backup; by default the newest."),
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            "--until",
+            metavar="TIMESTAMP",
+            help="Of each log, what precedes the first record later than this: milliseconds "
+            "since 1970, or 2026-11-16T09:45:00Z.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be restored.")
+    ] = False,
+    bootstrap_server: Annotated[
+        str | None,
+        typer.Option(
+            "--bootstrap-server",
+            metavar="HOST:PORT,...",
+            help="The broker that runs on DIR, to make topics that it lacks; it is asked itself "
+            "if that is not given.",
+        ),
+    ] = None,
+    command_config: CommandConfigOption = None,
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
+    """Restore logs with the same bytes and offsets, to the end of a backup or to a moment.
+
+    Into a directory that is empty or missing, as a log directory that brokers open. Or into the
+    topics of one that a stratalog broker runs on, or has: they must be empty, or are made.
+    """
+    from stratalog.handover.restoring import is_restored_whole, restore_directory
+    from stratalog.handover.restoring_commit import restore_topics
+    from stratalog.storage.backup.restore_plan import choose_backup, plan_restore
+    from stratalog.storage.backup.store import LocalBackupStore
+    from stratalog.storage.files import OsFileSystem
+
+    store = LocalBackupStore(OsFileSystem(), target)
+    store.check()
+    until_ms = None if until is None else parse_moment(until)
+    manifest = choose_backup(store, at=at, until_ms=until_ms, topics=topics or ())
+    plan = plan_restore(store, manifest, topics=topics or (), until_ms=until_ms)
+    notes = plan.notes
+    if not dry_run:
+        with _progress("restore", plan.size_bytes) as progress:
+            if is_restored_whole(log_dir):
+                notes = restore_directory(store, plan, log_dir, progress=progress).notes
+            else:
+                notes = restore_topics(
+                    store,
+                    plan,
+                    log_dir,
+                    make_topics=lambda wanted: _make_topics(
+                        wanted, bootstrap_server or _endpoint(log_dir), command_config
+                    ),
+                    progress=progress,
+                ).notes
+    _show_plan(plan, notes, log_dir, is_done=not dry_run, output=output)
+
+
+def _endpoint(log_dir: str) -> str:
+    """Where the broker that owns ``log_dir`` says its clients connect."""
+    from stratalog.handover.asking import ask_endpoint
+    from stratalog.storage.owner_file import read_owner
+
+    endpoint = ask_endpoint(read_owner(log_dir))
+    if not endpoint:
+        raise UsageError(f"Name the broker that runs on {log_dir} with --bootstrap-server.")
+    return endpoint
+
+
+def _make_topics(
+    wanted: "Sequence[NewTopic]", bootstrap_server: str, command_config: str | None
+) -> None:
+    from confluent_kafka import admin
+
+    client = connection(bootstrap_server, command_config).admin()
+    asked = [
+        admin.NewTopic(
+            each.name,
+            num_partitions=each.partition_count,
+            replication_factor=each.replication_factor,
+            config={name: value or "" for name, value in each.configs.items()},
+        )
+        for each in wanted
+    ]
+    with told("Creating topics"):
+        futures = client.create_topics(asked, request_timeout=REQUEST_SECONDS)
+    for name, future in futures.items():
+        answer_of(future, f"Creating topic {name}")
+
+
+def parse_moment(text: str) -> int:
+    """Milliseconds since 1970, given as such or as an ISO date; UTC unless it says otherwise."""
+    from datetime import UTC, datetime
+
+    if text.isascii() and text.isdigit():
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(
+            f"--until {text}: give milliseconds since 1970, or a moment like 2026-11-16T09:45:00Z."
+        ) from error
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return int(moment.timestamp() * 1000)
+
+
+def _show_plan(
+    plan: "RestorePlan",
+    notes: "Sequence[str]",
+    log_dir: str,
+    *,
+    is_done: bool,
+    output: OutputFormat,
+) -> None:
+    rows = [
+        {
+            "topic": each.topic_partition.topic,
+            "partition": each.topic_partition.partition,
+            "log_start_offset": each.log_start_offset,
+            "end_offset": each.end_offset,
+            "segments": len(each.segments),
+            "size_bytes": each.size_bytes,
+        }
+        for each in plan.partitions
+    ]
+    if output is OutputFormat.JSON:
+        write_json(
+            {
+                "backup_id": plan.manifest.backup_id,
+                "log_dir": log_dir,
+                "until_ms": plan.until_ms,
+                "is_restored": is_done,
+                "size_bytes": plan.size_bytes,
+                "partitions": rows,
+                "notes": list(notes),
+            }
+        )
+        return
+    for note in notes:
+        write_error(f"note: {note}")
+    columns = ("topic", "partition", "log_start_offset", "end_offset", "segments", "size_bytes")
+    write_table(columns, [[row[each] for each in columns] for row in rows])
+    verb = "restored" if is_done else "would be restored"
+    write_line(
+        f"backup {plan.manifest.backup_id}: {plural(len(rows), 'partition')} with "
+        f"{plural(plan.size_bytes, 'byte')} {verb} to {log_dir}"
+    )

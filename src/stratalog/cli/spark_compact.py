@@ -1,0 +1,109 @@
+"""``stratalog spark compact``: compaction of any number of keys, by all cores of a cluster."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stratalog.cli.output import (
+    OutputFormat,
+    OutputOption,
+    plural,
+    write_error,
+    write_json,
+    write_line,
+    write_table,
+)
+from stratalog.cli.spark_jobs import LogDirOption
+from stratalog.cli.spark_session import (
+    ConfOption,
+    MasterOption,
+    ShipOption,
+    SparkChoice,
+    parse_pairs,
+    spark_for,
+    task_bar,
+)
+
+if TYPE_CHECKING:
+    from stratalog.spark.jobs.compacting import CompactResult
+
+
+def compact(
+    log_dir: LogDirOption,
+    topic: Annotated[list[str], typer.Option("--topic", metavar="TOPIC", help="May be repeated.")],
+    partition: Annotated[
+        list[int] | None,
+        typer.Option("--partition", metavar="N", help="Only this one; may be repeated."),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also logs that are not dirty enough for a cleaner.")
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", "--explain", help="Say what would be done, and why; do nothing."),
+    ] = False,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory", metavar="SIZE", help="Of an executor; default: spark.executor.memory."
+        ),
+    ] = None,
+    strategy: Annotated[
+        str | None,
+        typer.Option("--strategy", help="'one map', slices, ranges or shuffle."),
+    ] = None,
+    broker_config: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--broker-config",
+            metavar="NAME=VALUE",
+            help="A setting of the broker, for when it does not run.",
+        ),
+    ] = None,
+    master: MasterOption = None,
+    conf: ConfOption = None,
+    ship: ShipOption = False,
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
+    """Compact topics on Spark: the bytes of the local cleaner, with any number of keys."""
+    config = parse_pairs("--broker-config", broker_config)
+    with spark_for(SparkChoice.of(master, conf, ship), "compact") as spark:
+        from stratalog.spark.jobs.compacting import compact as run
+
+        with task_bar("compact") as progress:
+            result = run(
+                spark,
+                log_dir,
+                topic,
+                partitions=partition,
+                force=force,
+                dry_run=dry_run,
+                memory=memory,
+                strategy=strategy,
+                config=config,
+                progress=progress,
+            )
+        if output is OutputFormat.JSON:
+            write_json(result.to_json())
+        else:
+            _write(result)
+
+
+def _write(result: "CompactResult") -> None:
+    for left_out in result.left_out:
+        write_error(f"{left_out.topic_partition} was left out: {left_out.reason}")
+    if not result.chosen:
+        write_line("nothing to compact")
+        return
+    write_table(result.columns, result.rows())
+    if result.is_dry:
+        for chosen in result.chosen:
+            write_line(f"{chosen.round.topic_partition}: {'; '.join(chosen.reasons)}")
+        return
+    for done in result.done:
+        for warning in done.stats.warnings:
+            write_error(f"{done.chosen.round.topic_partition}: {warning}")
+    write_line(
+        f"{plural(result.bytes_before, 'byte')} became {plural(result.bytes_after, 'byte')} in "
+        f"{result.seconds:.1f} s"
+    )

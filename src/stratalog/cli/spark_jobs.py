@@ -1,0 +1,295 @@
+"""``stratalog spark verify | export | load``: whole jobs on Spark from the command line.
+
+Each command parses, starts Spark, calls the function of ``stratalog.spark.jobs`` that has its
+name, and prints the result: a summary as a table, or all of it as JSON.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stratalog.cli.output import (
+    OutputFormat,
+    OutputOption,
+    UsageError,
+    plural,
+    write_error,
+    write_json,
+    write_line,
+    write_table,
+)
+from stratalog.cli.spark_session import (
+    ConfOption,
+    MasterOption,
+    PackagesOption,
+    ShipOption,
+    SparkChoice,
+    parse_pairs,
+    spark_for,
+    task_bar,
+)
+
+if TYPE_CHECKING:
+    from stratalog.spark.jobs.exporting import ExportResult
+    from stratalog.spark.jobs.loading import LoadResult
+    from stratalog.spark.jobs.verifying import VerifyResult
+
+FINDINGS_SHOWN_MAX = 1000
+
+
+def verify(
+    directories: Annotated[
+        list[str],
+        typer.Argument(metavar="DIRECTORY...", help="Log directories that all workers see."),
+    ],
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Somebody may be writing, though no lock says so from here."),
+    ] = False,
+    master: MasterOption = None,
+    conf: ConfOption = None,
+    ship: ShipOption = False,
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
+    """Check every CRC, record, index, snapshot and checkpoint of a fleet of log directories."""
+    from stratalog.storage.files import OsFileSystem
+    from stratalog.storage.inspection import find_replicas
+
+    for directory in directories:
+        find_replicas(OsFileSystem(), directory)  # a path that is none is refused at once
+    with spark_for(SparkChoice.of(master, conf, ship), "verify") as spark:
+        from stratalog.spark.jobs.verifying import verify as run
+
+        with task_bar("verify") as progress:
+            result = run(spark, *directories, is_live=live or None, progress=progress)
+        if output is OutputFormat.JSON:
+            write_json(result.to_json())
+        else:
+            _write_verified(result)
+    if not result.is_clean:
+        raise typer.Exit(1)
+
+
+def _write_verified(result: "VerifyResult") -> None:
+    for finding in result.findings[:FINDINGS_SHOWN_MAX]:
+        write_line(finding_line(finding))
+    if len(result.findings) > FINDINGS_SHOWN_MAX:
+        left = len(result.findings) - FINDINGS_SHOWN_MAX
+        write_error(f"{plural(left, 'finding')} more are not shown; -o json prints all.")
+    write_table(result.columns, result.rows())
+    speed = f"{result.size_bytes / max(result.seconds, 1e-9) / 1e6:.0f} MB/s"
+    trouble = f"{plural(result.errors, 'error')}, {plural(result.warnings, 'warning')}"
+    write_line(
+        f"{plural(result.size_bytes, 'byte')} read at {speed}: "
+        + (result.verdict if result.is_clean else trouble)
+    )
+
+
+def finding_line(finding: dict[str, Any]) -> str:
+    """As ``stratalog log verify`` prints one."""
+    where = "" if finding["position"] is None else f" at position {finding['position']}"
+    which = "" if finding["offset"] is None else f" (offset {finding['offset']})"
+    path = finding["file"]
+    place = path if path.startswith("/") else f"{finding['directory']}/{path}"
+    return f"{finding['severity']}: {place}{where}{which}: {finding['message']}"
+
+
+LogDirOption = Annotated[
+    str, typer.Option("--log-dir", metavar="DIR", help="The log directory that holds the topic.")
+]
+
+
+def export(
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="A path, or a table's name.")],
+    log_dir: LogDirOption,
+    topic: Annotated[list[str], typer.Option("--topic", metavar="TOPIC", help="May be repeated.")],
+    format_name: Annotated[
+        str, typer.Option("--format", help="parquet, delta, iceberg, or any that Spark writes.")
+    ] = "parquet",
+    partition_by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--partition-by",
+            metavar="EXPR",
+            help="date, a column, or an expression with a name; may be repeated. Default: date.",
+        ),
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column", metavar="EXPR", help="A column to write, in Spark's SQL; may be repeated."
+        ),
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option("--where", metavar="SQL", help="Which records to write.")
+    ] = None,
+    mode: Annotated[
+        str,
+        typer.Option(
+            "--mode",
+            help="once: until it has caught up; continuous: until it is stopped; batch: one "
+            "moment, without a checkpoint.",
+        ),
+    ] = "once",
+    checkpoint: Annotated[
+        str | None,
+        typer.Option("--checkpoint", metavar="PATH", help="Default: a place in the target."),
+    ] = None,
+    every: Annotated[
+        str, typer.Option("--every", help="How often a continuous export writes.")
+    ] = "1 minute",
+    compression: Annotated[
+        str | None, typer.Option("--compression", help="The codec of the target's files.")
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="NAME=VALUE", help="An option of the source."),
+    ] = None,
+    write_option: Annotated[
+        list[str] | None,
+        typer.Option("--write-option", metavar="NAME=VALUE", help="An option of the target."),
+    ] = None,
+    master: MasterOption = None,
+    conf: ConfOption = None,
+    packages: PackagesOption = None,
+    ship: ShipOption = False,
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
+    """Write a topic to a lake: as Parquet, partitioned by date, each record exactly once."""
+    how: dict[str, Any] = {
+        "format": format_name,
+        "partition_by": partition_by or "date",
+        "columns": column or None,
+        "where": where,
+        "mode": mode,
+        "checkpoint": checkpoint,
+        "every": every,
+        "compression": compression,
+        "options": parse_pairs("--option", option),
+        "write_options": parse_pairs("--write-option", write_option),
+    }
+    with spark_for(SparkChoice.of(master, conf, ship, packages), "export") as spark:
+        from stratalog.spark.jobs.exporting import export as run
+
+        with task_bar("export") as progress:
+            result = run(spark, log_dir, topic, target, progress=progress, **how)
+        if output is OutputFormat.JSON:
+            write_json(result.to_json())
+        else:
+            _write_exported(result)
+
+
+def _write_exported(result: "ExportResult") -> None:
+    write_table(result.columns, result.rows())
+    write_line(
+        f"{plural(result.rows_written, 'row')} in {plural(result.batches, 'batch')} written to "
+        f"{result.target} in {result.seconds:.1f} s"
+    )
+
+
+def load(
+    log_dir: LogDirOption,
+    topic: Annotated[str, typer.Option("--topic", metavar="TOPIC", help="The topic to load.")],
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PATH...]", help="What Spark is to read; or --table."),
+    ] = None,
+    format_name: Annotated[
+        str | None, typer.Option("--format", help="csv, json, parquet, or any that Spark reads.")
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option("--table", help="A table of Spark's catalog, instead of paths.")
+    ] = None,
+    schema: Annotated[
+        str | None, typer.Option("--schema", metavar="DDL", help="The schema of the source.")
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="NAME=VALUE", help="An option of the source."),
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", metavar="EXPR", help="The key, in Spark's SQL.")
+    ] = None,
+    value: Annotated[
+        str | None,
+        typer.Option("--value", metavar="EXPR", help="The value; else the whole row as JSON."),
+    ] = None,
+    timestamp: Annotated[
+        str | None, typer.Option("--timestamp", metavar="EXPR", help="The record's time.")
+    ] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option("--header", metavar="NAME=EXPR", help="A header; may be repeated."),
+    ] = None,
+    partition: Annotated[
+        str | None,
+        typer.Option("--partition", metavar="EXPR", help="The partition; else by the key."),
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option("--where", metavar="SQL", help="Which rows to load.")
+    ] = None,
+    app_id: Annotated[
+        str | None,
+        typer.Option("--app-id", help="With --app-version: no version is loaded twice."),
+    ] = None,
+    app_version: Annotated[
+        int | None, typer.Option("--app-version", min=0, help="The version of this load.")
+    ] = None,
+    write_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--write-option", metavar="NAME=VALUE", help="An option of the sink: compression=zstd."
+        ),
+    ] = None,
+    master: MasterOption = None,
+    conf: ConfOption = None,
+    packages: PackagesOption = None,
+    ship: ShipOption = False,
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
+    """Write anything that Spark reads to a topic, in one commit: all rows, or none."""
+    if (app_id is None) != (app_version is None):
+        raise UsageError("--app-id and --app-version say something only together.")
+    if not paths and table is None and format_name is None:
+        raise UsageError("Name what to load: paths, or --table, or a --format with its options.")
+    how: dict[str, Any] = {
+        "key": key,
+        "value": value,
+        "timestamp": timestamp,
+        "headers": parse_pairs("--header", header) or None,
+        "partition": partition,
+        "where": where,
+        "app": None if app_id is None else (app_id, app_version),
+        "options": parse_pairs("--write-option", write_option),
+    }
+    source: dict[str, Any] = {
+        "paths": [_absolute(path) for path in paths or ()],
+        "format": format_name,
+        "options": parse_pairs("--option", option),
+        "schema": schema,
+        "table": table,
+    }
+    with spark_for(SparkChoice.of(master, conf, ship, packages), "load") as spark:
+        from stratalog.spark.jobs.load_rows import LoadSource
+        from stratalog.spark.jobs.loading import load as run
+
+        with task_bar("load") as progress:
+            result = run(spark, LoadSource(**source), log_dir, topic, progress=progress, **how)
+        if output is OutputFormat.JSON:
+            write_json(result.to_json())
+        else:
+            _write_loaded(result)
+
+
+def _absolute(path: str) -> str:
+    """Spark's processes may have another working directory than this one."""
+    return path if "://" in path else str(Path(path).absolute())
+
+
+def _write_loaded(result: "LoadResult") -> None:
+    write_table(result.columns, result.rows())
+    write_line(
+        f"{result.status}: {plural(result.record_count, 'record')} in {result.topic}, "
+        f"{result.seconds:.1f} s"
+    )

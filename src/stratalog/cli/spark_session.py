@@ -1,0 +1,165 @@
+"""What the commands of ``stratalog spark`` share: Spark's own options, a session for one command,
+the package sent along, a bar while tasks run, and failures told as one sentence.
+
+Spark takes seconds to start: whatever can be said without it is said before.
+"""
+
+import logging
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stratalog.cli.output import UsageError, is_watched
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from stratalog.spark.jobs.progress import TaskCounts
+
+# A command's output is its rows; all of this can be set otherwise with --conf.
+QUIET = {
+    "spark.log.level": "ERROR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+# Our own sentence in what Spark tells of a failed Python source or task.
+_OUR_ERROR = re.compile(r"^(?:\w*: )?stratalog\.[\w.]+: (?P<sentence>.+)$", re.M)
+
+MasterOption = Annotated[
+    str | None,
+    typer.Option("--master", help="Spark's master URL, or sc://…; local[*] unless configured."),
+]
+ConfOption = Annotated[
+    list[str] | None, typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark.")
+]
+PackagesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--packages", metavar="MAVEN", help="Jars for the session, as spark-submit takes them."
+    ),
+]
+ShipOption = Annotated[
+    bool, typer.Option("--ship", help="Send this package to workers that do not have it.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SparkChoice:
+    """Which Spark a command is to run on, as its options said."""
+
+    master: str | None
+    configs: Mapping[str, str]
+    is_shipped: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        master: str | None,
+        conf: Iterable[str] | None,
+        ship: bool = False,
+        packages: Sequence[str] | None = None,
+    ) -> "SparkChoice":
+        jars = {"spark.jars.packages": ",".join(packages)} if packages else {}
+        return cls(master, {**QUIET, **jars, **parse_pairs("--conf", conf)}, ship)
+
+
+@contextmanager
+def spark_for(choice: SparkChoice, command: str) -> Iterator["SparkSession"]:
+    """A session for one command; what Spark says of a failure becomes one sentence."""
+    from stratalog.spark.session import check_available
+
+    check_available(needs_java=not (choice.master or "").startswith("sc://"))
+    with (
+        _shipped(dict(choice.configs), choice.is_shipped) as settings,
+        _session(choice.master, settings, f"stratalog spark {command}") as spark,
+        clear_failures(),
+    ):
+        yield spark
+
+
+def parse_pairs(option: str, pairs: Iterable[str] | None) -> dict[str, str]:
+    """``name=value``, as often as an option was given; the last one of a name counts."""
+    found = {}
+    for pair in pairs or ():
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise UsageError(f"{option} {pair} is not NAME=VALUE.")
+        found[name] = value
+    return found
+
+
+@contextmanager
+def task_bar(command: str) -> Iterator["Callable[[TaskCounts], None] | None"]:
+    """Tasks that are done, as a bar on stderr if a person is watching; else None."""
+    if not is_watched():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(f"{command}: tasks", total=None)
+        yield lambda counts: bar.update(task, completed=counts.done, total=counts.known or None)
+
+
+@contextmanager
+def _shipped(configs: dict[str, str], is_shipped: bool) -> Iterator[dict[str, str]]:
+    if not is_shipped:
+        yield configs
+        return
+    from stratalog.spark.shipping import package_archive, shipping_configs
+
+    with TemporaryDirectory(prefix="stratalog-") as place:
+        yield shipping_configs(package_archive(Path(place) / "stratalog.zip"), configs)
+
+
+@contextmanager
+def _session(
+    master: str | None, configs: Mapping[str, str], app_name: str
+) -> Iterator["SparkSession"]:
+    from pyspark.sql import SparkSession
+
+    from stratalog.spark.session import session
+
+    was_running = SparkSession.getActiveSession() is not None
+    spark = session(master, app_name=app_name, configs=configs)
+    try:
+        yield spark
+    finally:
+        if not was_running:
+            spark.stop()
+
+
+@contextmanager
+def clear_failures() -> Iterator[None]:
+    """Spark's errors as one sentence: ours, if it was our code that failed."""
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+    from pyspark.errors import ParseException, PySparkException
+
+    # It would print each error a second time, as JSON with the whole stack of the JVM.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    try:
+        yield
+    except Py4JJavaError as error:
+        said = str(error.java_exception)
+        raise UsageError(_our_sentence(said) or said.partition("\n")[0]) from error
+    except PySparkException as error:
+        said = str(error).strip()
+        if ours := _our_sentence(said):
+            raise UsageError(ours) from error
+        # A syntax error shows the place below its first line; what others show is a plan.
+        is_whole = isinstance(error, ParseException)
+        raise UsageError(said if is_whole else said.partition("\n")[0].rstrip(";")) from error
+
+
+def _our_sentence(said: str) -> str | None:
+    found = _OUR_ERROR.findall(said)
+    return found[-1] if found else None

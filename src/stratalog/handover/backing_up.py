@@ -1,0 +1,460 @@
+"""Backing up a log directory, in use or not: a snapshot of it, held by a lease, copied to a store.
+
+What is copied are closed segments below the high watermark; of a directory that nobody owns, and
+on request of one in use, also the last one up to there. Beside an owner that gives leases nothing
+that is being copied goes away. Beside one that does not (Apache Kafka) something may: then the
+partition is listed again, and copied anew as far as it has changed.
+"""
+
+import errno
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from stratalog.clock import Clock, SystemClock
+from stratalog.errors import CorruptFileError, DiskError, StorageError
+from stratalog.handover.backup_facts import KnownDirectory, learn_topics, topic_id_of
+from stratalog.scans.errors import DataLostError
+from stratalog.scans.leasing import Holding, LeaseRenewal, hold, release
+from stratalog.scans.places import SegmentPlaces
+from stratalog.scans.selection import INTERNAL_TOPICS, Assign, Subscribe
+from stratalog.scans.slices import ScanIsolation
+from stratalog.scans.snapshot import DirectorySnapshot, PartitionSnapshot, take_snapshot
+from stratalog.storage.backup.copying import (
+    BatchWalk,
+    Copier,
+    Progress,
+    SegmentToCopy,
+    known_segments,
+    read_checked,
+)
+from stratalog.storage.backup.errors import BackupError
+from stratalog.storage.backup.manifest import (
+    BackupManifest,
+    BackupSource,
+    PartitionBackup,
+    SourceFile,
+    StoredFile,
+    StoredSegment,
+    TopicBackup,
+)
+from stratalog.storage.backup.store import BackupStore
+from stratalog.storage.checkpoint import read_epochs
+from stratalog.storage.directory import LogDirectory
+from stratalog.storage.files import File, FileSystem, OsFileSystem, read_file
+from stratalog.storage.inspection import ListedSegment, find_replicas
+from stratalog.storage.layout import (
+    CLUSTER_METADATA_TOPIC,
+    INDEX_SUFFIXES,
+    LEADER_EPOCH_CHECKPOINT,
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    SNAPSHOT_SUFFIX,
+    TopicPartition,
+    parse_replica_directory,
+    parse_segment_file,
+    replica_directory,
+    segment_file,
+)
+from stratalog.storage.readonly import ReadOnlyFileSystem
+from stratalog.storage.snapshots import decode_snapshot
+
+_ALL = ScanIsolation.READ_UNCOMMITTED
+_TRIES = 5
+_SETTLE_BYTES = 4 << 30
+_PARTITIONS_MANY = 8
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Each(Protocol):
+    """``map``, or that of a pool of threads."""
+
+    def __call__(
+        self, work: Callable[[Item], Result], items: Iterable[Item], /
+    ) -> Iterable[Result]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupOptions:
+    """``topics``: all but Kafka's own if empty. ``include_active`` None: if nobody owns it."""
+
+    topics: tuple[str, ...] = ()
+    include_internal: bool = False
+    include_active: bool | None = None
+    verify: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupResult:
+    """``copied_bytes`` are those that the store did not have."""
+
+    manifest: BackupManifest
+    copied_files: int
+    copied_bytes: int
+    read_bytes: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def damaged(self) -> list[str]:
+        return [
+            f"{key}: segment {segment.base_offset} {segment.damage}"
+            for key, partition in self.manifest.partitions
+            for segment in partition.segments
+            if segment.damage
+        ]
+
+
+def back_up(
+    log_dir: str,
+    store: BackupStore,
+    options: BackupOptions | None = None,
+    *,
+    files: FileSystem | None = None,
+    clock: Clock | None = None,
+    each: Each = map,
+    progress: Progress = lambda _bytes: None,
+) -> BackupResult:
+    """Copy what ``options`` name of ``log_dir`` to ``store``, and note it as a backup there."""
+    chosen = options or BackupOptions()
+    writable = files or OsFileSystem()
+    files = ReadOnlyFileSystem(writable)
+    known = learn_topics(files, log_dir)
+    names = _topics(files, log_dir, chosen)
+    snapshot = take_snapshot(log_dir, Subscribe(names), isolation=_ALL, files=files)
+    holding = hold(snapshot, holder=f"backup to {store.name}", files=writable, clock=clock)
+    run = store.begin()
+    try:
+        renewal = LeaseRenewal(snapshot.path, holding.lease_ids)
+        return _Backup(
+            files=files,
+            snapshot=snapshot,
+            known=known,
+            options=chosen,
+            clock=clock or SystemClock(),
+            each=each,
+            within=each,
+            parent=_newest(store),
+            store=store,
+            renewal=renewal,
+            copier=Copier(store, run, known=_known(store, snapshot.path), progress=progress),
+        ).run(run.settle, run.write_manifest, holding)
+    finally:
+        run.close()
+        release(snapshot.path, holding.lease_ids, files=writable)
+
+
+def _topics(files: FileSystem, log_dir: str, options: BackupOptions) -> tuple[str, ...]:
+    if options.topics:
+        return tuple(dict.fromkeys(options.topics))
+    found = find_replicas(files, log_dir)
+    if not found.is_log_directory:
+        raise BackupError(f"{log_dir} is one replica; name the log directory, and --topic")
+    names = set()
+    for directory in found.replicas:
+        name = parse_replica_directory(Path(directory).name)
+        topic = name.topic_partition.topic
+        is_meant = options.include_internal or topic not in INTERNAL_TOPICS
+        if not name.state and topic != CLUSTER_METADATA_TOPIC and is_meant:
+            names.add(topic)
+    if not names:
+        raise BackupError(f"{log_dir} holds no topic that could be backed up")
+    return tuple(sorted(names))
+
+
+def _newest(store: BackupStore) -> str:
+    ids = store.backup_ids()
+    return ids[-1] if ids else ""
+
+
+def _known(store: BackupStore, path: str) -> dict[tuple[str, SourceFile], StoredSegment]:
+    """The segments of the newest backup of this directory that can be read."""
+    for backup_id in reversed(store.backup_ids()):
+        with suppress(StorageError):
+            manifest = store.read_manifest(backup_id)
+            if manifest.source.path == str(Path(path).absolute()):
+                partitions = {
+                    replica_directory(key): each.segments for key, each in manifest.partitions
+                }
+                return known_segments(partitions)
+    return {}
+
+
+@dataclass(slots=True, kw_only=True)
+class _Backup:
+    """One run."""
+
+    files: FileSystem
+    snapshot: DirectorySnapshot
+    known: KnownDirectory
+    options: BackupOptions
+    clock: Clock
+    each: Each
+    parent: str
+    store: BackupStore
+    renewal: LeaseRenewal
+    copier: Copier
+    within: Each = map
+    notes: list[str] = field(default_factory=list)
+
+    def run(
+        self,
+        settle: Callable[[], None],
+        write_manifest: Callable[[BackupManifest], None],
+        holding: Holding,
+    ) -> BackupResult:
+        created_ms = self.clock.now_ms()
+        if not holding.is_held:
+            self.notes.append(f"no lease: {holding.why_not}")
+        topics: dict[str, list[PartitionBackup]] = {}
+        settled_bytes = 0
+        for key, partition in self._partitions():
+            if partition is not None:
+                topics.setdefault(key.topic, []).append(partition)
+            if self.copier.read_bytes - settled_bytes >= _SETTLE_BYTES:
+                # So that a crash after hours does not lose all of them.
+                settled_bytes = self.copier.read_bytes
+                settle()
+        manifest = BackupManifest(
+            backup_id=_backup_id(created_ms),
+            created_ms=created_ms,
+            parent=self.parent,
+            source=self._source(),
+            topics=tuple(self._topic(name, found) for name, found in topics.items()),
+            controller=self._controller(),
+            notes=tuple(self.notes),
+        )
+        settle()
+        if self.options.verify:
+            self._verify(manifest)
+        write_manifest(manifest)
+        return BackupResult(
+            manifest=manifest,
+            copied_files=len(self.copier.copied),
+            copied_bytes=sum(each.size_bytes for each in self.copier.copied.values()),
+            read_bytes=self.copier.read_bytes,
+            notes=tuple(self.notes),
+        )
+
+    def _verify(self, manifest: BackupManifest) -> None:
+        files = {each.digest: each for each in manifest.files}.values()
+        for _ in self.each(lambda each: read_checked(self.store, each), files):
+            self.renewal.maybe_renew()
+
+    def _source(self) -> BackupSource:
+        try:
+            identity = LogDirectory(self.files, self.snapshot.path).identity()
+        except CorruptFileError as error:
+            self.notes.append(str(error))
+            identity = None
+        return BackupSource(
+            path=str(Path(self.snapshot.path).absolute()),
+            cluster_id=identity.cluster_id if identity else "",
+            node_id=identity.node_id if identity else -1,
+            directory_id=self.snapshot.directory_id,
+            owner=self.snapshot.owner.kind,
+            next_producer_id=self.known.next_producer_id,
+        )
+
+    def _topic(self, name: str, partitions: Sequence[PartitionBackup]) -> TopicBackup:
+        known = self.known.topics.get(name)
+        first = self.snapshot.partitions[TopicPartition(name, partitions[0].partition)]
+        if known is None or known.configs is None:
+            self.notes.append(f"the configs of {name} are not known: {self.known.how}")
+        return TopicBackup(
+            name=name,
+            topic_id=topic_id_of(self.files, first.directory, known),
+            partition_count=max(
+                partitions[-1].partition + 1, 0 if known is None else known.partition_count
+            ),
+            configs=None if known is None else known.configs,
+            partitions=tuple(partitions),
+        )
+
+    # --- partitions ---------------------------------------------------------------------------
+
+    def _partitions(self) -> Iterator[tuple[TopicPartition, PartitionBackup | None]]:
+        """Many partitions are copied side by side; of few, their segments are."""
+        keys = sorted(self.snapshot.partitions)
+        across: Each = map
+        if len(keys) >= _PARTITIONS_MANY:
+            across, self.within = self.each, map
+        yield from zip(keys, across(self._partition, keys), strict=True)
+
+    def _partition(self, key: TopicPartition) -> PartitionBackup | None:
+        """None if it was deleted meanwhile."""
+        found: PartitionSnapshot | None = self.snapshot.partitions[key]
+        for attempt in range(_TRIES):
+            if attempt:
+                found = self._look_again(key)
+            if found is None:
+                self.notes.append(f"{key} was deleted while it was backed up, and is left out")
+                return None
+            try:
+                return self._copy(found)
+            except (DataLostError, DiskError, BackupError) as error:
+                if isinstance(error, DiskError) and error.errno != errno.ENOENT:
+                    raise
+                last = error
+        raise BackupError(
+            f"{key} changed {_TRIES} times while it was copied ({last}); its owner gives no lease. "
+            "Back up while it deletes and compacts less"
+        ) from last
+
+    def _look_again(self, key: TopicPartition) -> PartitionSnapshot | None:
+        selection = Assign({key.topic: (key.partition,)})
+        try:
+            found = take_snapshot(self.snapshot.path, selection, isolation=_ALL, files=self.files)
+        except StorageError:
+            return None
+        return found.partitions.get(key)
+
+    def _copy(self, found: PartitionSnapshot) -> PartitionBackup:
+        wanted = list(self._segments(found))
+        name = replica_directory(found.topic_partition)
+
+        def copy(segment: SegmentToCopy) -> StoredSegment:
+            self.renewal.maybe_renew()
+            return self.copier.copy_segment(name, segment)
+
+        segments = tuple(self.within(copy, wanted))
+        end_offset = max([found.start_offset, *(each.end_offset for each in wanted)])
+        snapshots = self._snapshots(found, segments, end_offset)
+        return PartitionBackup(
+            partition=found.topic_partition.partition,
+            log_start_offset=found.start_offset,
+            end_offset=end_offset,
+            epochs=tuple(each for each in self._epochs(found) if each[1] < end_offset),
+            segments=segments,
+            snapshots={offset: self.copier.copy_bytes(data) for offset, data in snapshots.items()},
+            producer_id_max=max(
+                [-1, *(each.producer_id_max for each in segments), *_producer_ids(snapshots)]
+            ),
+        )
+
+    def _segments(self, found: PartitionSnapshot) -> Iterable[SegmentToCopy]:
+        """Those that end at or below the high watermark, and the part of the next that does."""
+        segments, end = found.segments, found.high_watermark
+        is_active_wanted = self.options.include_active
+        if is_active_wanted is None:
+            is_active_wanted = self.snapshot.owner.kind == "none"
+        for place in range(len(segments)):
+            listed = segments[place]
+            is_last = place == len(segments) - 1
+            next_base = end if is_last else segments.base_offsets[place + 1]
+            if listed.base_offset >= end:
+                return
+            is_closed = not is_last and next_base <= end
+            if not is_closed and not is_active_wanted:
+                return
+            yield self._to_copy(found, listed, min(next_base, end), is_closed=is_closed)
+
+    def _to_copy(
+        self, found: PartitionSnapshot, listed: ListedSegment, end_offset: int, *, is_closed: bool
+    ) -> SegmentToCopy:
+        places = SegmentPlaces(self.files, found.directory, listed)
+        size_bytes = listed.size_bytes
+        if not is_closed:
+            with places:
+                size_bytes = places.end_of(end_offset)
+            places = SegmentPlaces(self.files, found.directory, listed)
+        path = segment_file(found.directory, listed.base_offset, LOG_SUFFIX)
+        return SegmentToCopy(
+            base_offset=listed.base_offset,
+            end_offset=end_offset,
+            size_bytes=size_bytes,
+            source=self._source_file(path, listed),
+            open_log=lambda: _open(places),
+            read_indexes=lambda: self._read_indexes(found.directory, listed),
+        )
+
+    def _source_file(self, path: str, listed: ListedSegment) -> SourceFile:
+        entry = self.files.stat(path)
+        if entry is None or entry.inode != listed.inode or entry.size_bytes < listed.size_bytes:
+            # It has gone since, or passed its name on: nothing by which to know it again.
+            return SourceFile(inode=0, size_bytes=listed.size_bytes, modified_ns=0)
+        return SourceFile(
+            inode=listed.inode, size_bytes=listed.size_bytes, modified_ns=entry.modified_ns
+        )
+
+    def _read_indexes(self, directory: str, listed: ListedSegment) -> Mapping[str, bytes]:
+        found = {}
+        for suffix in INDEX_SUFFIXES:
+            path = segment_file(directory, listed.base_offset, suffix)
+            with suppress(DiskError):
+                if self.files.exists(path):
+                    found[suffix] = read_file(self.files, path)
+        entry = self.files.stat(segment_file(directory, listed.base_offset, LOG_SUFFIX))
+        is_same = entry is not None and entry.inode == listed.inode
+        # Without the first, Apache Kafka builds all of them again; without another, it does not.
+        return found if is_same and OFFSET_INDEX_SUFFIX in found else {}
+
+    def _epochs(self, found: PartitionSnapshot) -> list[tuple[int, int]]:
+        try:
+            entries = read_epochs(self.files, f"{found.directory}/{LEADER_EPOCH_CHECKPOINT}")
+        except CorruptFileError as error:
+            self.notes.append(str(error))
+            return []
+        return [(each.epoch, each.start_offset) for each in entries]
+
+    def _snapshots(
+        self, found: PartitionSnapshot, segments: Sequence[StoredSegment], end_offset: int
+    ) -> dict[int, bytes]:
+        """Those where a segment begins, and the one at the end."""
+        wanted = {each.base_offset for each in segments} | {end_offset}
+        kept = {}
+        for entry in self.files.list(found.directory):
+            name = parse_segment_file(entry.name)
+            if name is None or name.kind != SNAPSHOT_SUFFIX or name.state:
+                continue
+            if name.offset in wanted and name.offset > found.start_offset:
+                with suppress(DiskError):
+                    kept[name.offset] = read_file(self.files, f"{found.directory}/{entry.name}")
+        return kept
+
+    # --- the controller's log -----------------------------------------------------------------
+
+    def _controller(self) -> dict[str, StoredFile]:
+        """The files of Apache Kafka's own metadata, where all topics are backed up: the last
+        segment up to its last whole batch."""
+        directory = f"{self.snapshot.path}/{CLUSTER_METADATA_TOPIC}-0"
+        if self.options.topics or not self.files.exists(directory):
+            return {}
+        kept = {}
+        for entry in self.files.list(directory):
+            name = parse_segment_file(entry.name)
+            is_passing = entry.name.endswith((".tmp", ".part", ".deleted"))
+            if entry.is_directory or is_passing or (name is not None and name.state):
+                continue
+            data = read_file(self.files, f"{directory}/{entry.name}")
+            if name is not None and name.kind == LOG_SUFFIX:
+                walk = BatchWalk(name.offset)
+                walk.feed(data)
+                data = data[: walk.scan.position]
+            elif name is not None and name.kind in INDEX_SUFFIXES:
+                continue
+            kept[entry.name] = self.copier.copy_bytes(data)
+        return kept
+
+
+def _producer_ids(snapshots: Mapping[int, bytes]) -> Iterator[int]:
+    for offset, data in snapshots.items():
+        with suppress(CorruptFileError):
+            for state in decode_snapshot(f"snapshot {offset}", data):
+                yield state.producer_id
+
+
+def _open(places: SegmentPlaces) -> File:
+    """The file of a segment, which whoever reads it closes."""
+    return places.file
+
+
+def _backup_id(created_ms: int) -> str:
+    """In the order of time when sorted as text."""
+    moment = datetime.fromtimestamp(created_ms / 1000, UTC)
+    return f"{moment:%Y%m%dT%H%M%S}{created_ms % 1000:03d}Z-{uuid.uuid4().hex[:8]}"

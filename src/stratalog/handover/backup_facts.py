@@ -1,0 +1,143 @@
+"""What is known of a log directory's topics, for a backup: ids, configs, numbers of partitions.
+
+    our broker runs on it     it is asked over its admin port
+    nobody owns it, and it    a copy of that is read: the file itself may need SQLite to put
+    has our metadata          it right first, which is its next owner's to do
+    it has a KRaft            its log is read, as an adoption would
+    controller's log
+    none of these             ids are in the partitions' files, configs are not known
+
+Nothing is guessed: where nobody can say what the configs are, the backup says so.
+"""
+
+import sqlite3
+import tempfile
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stratalog.broker.finding import read_controller
+from stratalog.config import BrokerConfig
+from stratalog.errors import AdoptionError, MetadataError, StorageError
+from stratalog.handover.asking import ask_overview
+from stratalog.metadata.sqlite_store import METADATA_FILE, SqliteMetadataStore
+from stratalog.scans.owners import Ownership, find_owner
+from stratalog.storage.checkpoint import format_id, read_topic_id
+from stratalog.storage.directory import LogDirectory
+from stratalog.storage.files import FileSystem
+from stratalog.storage.layout import PARTITION_METADATA
+from stratalog.storage.owner_file import Owner
+from stratalog.storage.readonly import ReadOnlyFileSystem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownTopic:
+    """``configs`` is None where they are not known."""
+
+    topic_id: uuid.UUID | None = None
+    partition_count: int = 0
+    configs: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownDirectory:
+    """``next_producer_id`` is -1 where nobody has said. ``how`` is for people."""
+
+    owner: Ownership
+    topics: Mapping[str, KnownTopic] = field(default_factory=dict)
+    next_producer_id: int = -1
+    how: str = "there is neither a broker to ask nor metadata to read"
+
+
+def learn_topics(files: FileSystem, log_dir: str) -> KnownDirectory:
+    """See the top of this file."""
+    ownership, owner = find_owner(log_dir)
+    if owner is not None:
+        topics = _ask(owner)
+        if topics is not None:
+            return KnownDirectory(owner=ownership, topics=topics, how="its broker was asked")
+    if ownership.kind == "none" and Path(log_dir, METADATA_FILE).is_file():
+        found = _read_store(log_dir, ownership)
+        if found is not None:
+            return found
+    return _read_controller(files, log_dir, ownership)
+
+
+def _ask(owner: Owner) -> dict[str, KnownTopic] | None:
+    rows: Any = ask_overview(owner).body.get("topics")
+    try:
+        return {
+            str(row["name"]): KnownTopic(
+                topic_id=uuid.UUID(row["topic_id"]),
+                partition_count=int(row["partitions"]),
+                configs=None if row["is_held"] else {**row["configs"]},
+            )
+            for row in rows
+        }
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _read_store(log_dir: str, ownership: Ownership) -> KnownDirectory | None:
+    with tempfile.TemporaryDirectory(prefix="stratalog-") as copy:
+        try:
+            for suffix in ("", "-wal"):
+                path = Path(log_dir, METADATA_FILE + suffix)
+                if path.is_file():
+                    Path(copy, METADATA_FILE + suffix).write_bytes(path.read_bytes())
+            with SqliteMetadataStore.open(
+                f"{copy}/{METADATA_FILE}", broker=BrokerConfig()
+            ) as store:
+                if not store.is_initialized:
+                    return None
+                image = store.image
+        except (OSError, sqlite3.Error, MetadataError, StorageError):
+            return None
+    return KnownDirectory(
+        owner=ownership,
+        topics={
+            name: KnownTopic(
+                topic_id=topic.topic_id,
+                partition_count=len(topic.partitions),
+                configs=None if topic.is_held else dict(topic.configs),
+            )
+            for name, topic in image.topics.items()
+        },
+        next_producer_id=image.next_producer_id,
+        how=f"{METADATA_FILE} was read",
+    )
+
+
+def _read_controller(files: FileSystem, log_dir: str, ownership: Ownership) -> KnownDirectory:
+    try:
+        cluster = read_controller([LogDirectory(ReadOnlyFileSystem(files), log_dir)])
+    except (AdoptionError, StorageError):
+        cluster = None
+    if cluster is None:
+        return KnownDirectory(owner=ownership)
+    return KnownDirectory(
+        owner=ownership,
+        topics={
+            topic.name: KnownTopic(
+                topic_id=topic.topic_id,
+                partition_count=len(topic.partitions),
+                configs=dict(cluster.topic_configs.get(topic.name, {})),
+            )
+            for topic in cluster.topics.values()
+        },
+        next_producer_id=cluster.next_producer_id,
+        how="the controller's log was read",
+    )
+
+
+def topic_id_of(files: FileSystem, directory: str, known: KnownTopic | None) -> str:
+    """Kafka's text form; empty where there is none."""
+    try:
+        found = read_topic_id(files, f"{directory}/{PARTITION_METADATA}")
+    except StorageError:
+        found = None
+    if found is None and known is not None:
+        found = known.topic_id
+    return "" if found is None else format_id(found)

@@ -1,0 +1,138 @@
+"""Asking the owner of a log directory for rounds to be worked at elsewhere; or planning them here,
+where nobody owns it.
+
+While an owner runs, its own cleaner leaves those logs alone, for as long as is asked for and
+renewed. Where nobody owns the directory there is nobody to keep away; should somebody come, the
+commit finds out whether a source has changed.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stratalog.clock import Clock, SystemClock
+from stratalog.errors import DirectoryLockedError
+from stratalog.handover.asking import ask_compaction
+from stratalog.handover.errors import HandoverError
+from stratalog.handover.handover import SECONDS, is_java
+from stratalog.handover.owning import owned, owner_config
+from stratalog.scans.owners import find_owner
+from stratalog.storage.cleaning.outside import LeftOut, OutsideRounds, wanted_keys
+from stratalog.storage.cleaning.round_json import OutsideRound, read_round
+from stratalog.storage.files import FileSystem, OsFileSystem
+from stratalog.storage.layout import TopicPartition
+
+_PAUSE_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRounds:
+    """``is_paused``: an owner keeps its cleaner away, and has to be asked again in time."""
+
+    rounds: list[OutsideRound]
+    left_out: list[LeftOut]
+    is_paused: bool
+
+
+class Compactions:
+    """Of one log directory, under one id: that of the staging that the rounds will fill."""
+
+    def __init__(
+        self,
+        log_dir: str,
+        lease_id: str,
+        *,
+        config: dict[str, str] | None = None,
+        files: FileSystem | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.log_dir = log_dir
+        self.lease_id = lease_id
+        self._config = owner_config(log_dir, config or {})
+        self._files = files or OsFileSystem()
+        self._clock = clock or SystemClock()
+
+    def plan(
+        self,
+        topics: Sequence[str],
+        partitions: Sequence[int] | None,
+        *,
+        seconds: float,
+        is_forced: bool,
+    ) -> PlannedRounds:
+        until = time.monotonic() + SECONDS
+        while True:
+            ownership, owner = find_owner(self.log_dir)
+            if owner is not None:
+                body = {
+                    "id": self.lease_id,
+                    "topics": list(topics),
+                    "partitions": None if partitions is None else list(partitions),
+                    "force": is_forced,
+                    "seconds": seconds,
+                }
+                answer = ask_compaction(owner, "", json.dumps(body).encode())
+                if answer.status == 200:
+                    return self._read(answer.body)
+                reason = f"process {owner.pid}: {answer.reason}"
+                if 400 <= answer.status < 500:
+                    raise HandoverError(reason)
+            elif ownership.kind == "none":
+                try:
+                    return self._plan_here(topics, partitions, is_forced=is_forced)
+                except DirectoryLockedError as error:  # somebody else was first
+                    reason = str(error)
+            elif ownership.is_here or is_java(ownership.pid):
+                raise HandoverError(
+                    f"process {ownership.pid} owns {self.log_dir} and takes no staged segments: "
+                    "stop it, or let it clean by itself"
+                )
+            else:
+                reason = f"process {ownership.pid} owns it and cannot be asked"
+            if time.monotonic() >= until:
+                raise HandoverError(f"{self.log_dir}: {reason}")
+            time.sleep(_PAUSE_SECONDS)
+
+    def _read(self, body: dict[str, Any]) -> PlannedRounds:
+        try:
+            rounds = [read_round(each, self._files) for each in body["rounds"]]
+            left_out = [
+                LeftOut(
+                    TopicPartition(str(each["topic"]), int(each["partition"])), str(each["reason"])
+                )
+                for each in body["left_out"]
+            ]
+        except (KeyError, TypeError, ValueError) as error:
+            raise HandoverError(f"the owner's plan is not understood: {error!r}") from error
+        return PlannedRounds(rounds, left_out, is_paused=True)
+
+    def _plan_here(
+        self, topics: Sequence[str], partitions: Sequence[int] | None, *, is_forced: bool
+    ) -> PlannedRounds:
+        with owned(self._config, self._files, self._clock) as opened:
+            logs = opened.logs
+            outside = OutsideRounds(lambda: logs.config, logs.directories, lambda: None)
+            now_ms = self._clock.now_ms()
+            found = [
+                outside.add(self.lease_id, key, now_ms=now_ms, is_forced=is_forced)
+                for key in wanted_keys((log.topic_partition for log in logs), topics, partitions)
+            ]
+        rounds = [each for each in found if isinstance(each, OutsideRound)]
+        left_out = [each for each in found if isinstance(each, LeftOut)]
+        return PlannedRounds(rounds, left_out, is_paused=False)
+
+    def renew(self, seconds: float) -> bool:
+        """False if the owner has no such pause any more: then the commit will tell."""
+        body = json.dumps({"seconds": seconds}).encode()
+        _, owner = find_owner(self.log_dir)
+        return owner is not None and (
+            ask_compaction(owner, f"/{self.lease_id}/renew", body).status == 200
+        )
+
+    def release(self) -> None:
+        """Best effort: it ends by itself."""
+        _, owner = find_owner(self.log_dir)
+        if owner is not None:
+            ask_compaction(owner, f"/{self.lease_id}/release", b"{}")

@@ -1,0 +1,113 @@
+"""Restoring a backup: into an empty directory, as a log directory that brokers open."""
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from stratalog.config import BrokerConfig
+from stratalog.metadata.image import (
+    NO_LEADER,
+    PartitionMetadata,
+    TopicMetadata,
+    TopicState,
+    Update,
+)
+from stratalog.metadata.names import random_topic_id
+from stratalog.metadata.producer_ids import PRODUCER_ID_BLOCK_SIZE
+from stratalog.metadata.sqlite_store import METADATA_FILE, SqliteMetadataStore
+from stratalog.storage.backup.copying import Progress
+from stratalog.storage.backup.laying_out import RESTORING_DIRECTORY, DirectoryRestore
+from stratalog.storage.backup.manifest import BackupManifest, TopicBackup
+from stratalog.storage.backup.restore_plan import RestorePlan
+from stratalog.storage.backup.store import BackupStore
+from stratalog.storage.checkpoint import parse_id
+from stratalog.storage.files import FileSystem, OsFileSystem
+from stratalog.storage.layout import META_PROPERTIES, TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreResult:
+    plan: RestorePlan
+    log_dir: str
+    notes: tuple[str, ...] = ()
+
+
+def is_restored_whole(log_dir: str) -> bool:
+    """Whether ``log_dir`` becomes a log directory by a restore; or is one, with topics that others
+    know, into which it is restored."""
+    path = Path(log_dir)
+    return (
+        not path.exists()
+        or not any(each.name in (META_PROPERTIES, METADATA_FILE) for each in path.iterdir())
+        or (path / RESTORING_DIRECTORY).exists()
+    )
+
+
+def restore_directory(
+    store: BackupStore,
+    plan: RestorePlan,
+    log_dir: str,
+    *,
+    files: FileSystem | None = None,
+    progress: Progress = lambda _bytes: None,
+) -> RestoreResult:
+    """Make ``log_dir``, which is missing or empty, what ``plan`` says."""
+    restore = DirectoryRestore(files or OsFileSystem(), log_dir, store, plan, progress=progress)
+    has_controller = plan.is_all and bool(plan.manifest.controller)
+    notes = list(plan.notes)
+    if plan.manifest.controller and not has_controller:
+        notes.append("Apache Kafka's own metadata is left out: it tells of more than is restored")
+    restore.run(lambda: None if has_controller else _write_metadata(plan, log_dir))
+    for topic in plan.topics:
+        if topic.configs is None:
+            notes.append(f"the configs of {topic.name} were not known: it is held")
+    return RestoreResult(plan=plan, log_dir=log_dir, notes=tuple(notes))
+
+
+def _write_metadata(plan: RestorePlan, log_dir: str) -> None:
+    """What our broker knows of its topics. Apache Kafka does not look at it."""
+    source = plan.manifest.source
+    if source.node_id < 0:
+        return  # nobody has served it yet: its first broker will adopt it
+    path = str(Path(log_dir).absolute() / METADATA_FILE)
+    with SqliteMetadataStore.open(path, broker=BrokerConfig()) as metadata:
+        update = Update(
+            topics=tuple(_topics(plan, source.node_id)),
+            next_producer_id=_next_producer_id(plan.manifest),
+        )
+        metadata.initialize(source.cluster_id, source.node_id, update)
+
+
+def _topics(plan: RestorePlan, node_id: int) -> Iterable[TopicMetadata]:
+    epochs = {each.topic_partition: each.epochs[-1][0] for each in plan.partitions if each.epochs}
+    for topic in plan.topics:
+        here = {each.partition for each in topic.partitions}
+        yield TopicMetadata(
+            name=topic.name,
+            topic_id=_topic_id(topic),
+            partitions=tuple(
+                PartitionMetadata(
+                    partition=number,
+                    leader=node_id if number in here else NO_LEADER,
+                    leader_epoch=epochs.get(TopicPartition(topic.name, number), 0),
+                    replicas=(node_id,) if number in here else (),
+                    isr=(node_id,) if number in here else (),
+                )
+                for number in range(topic.partition_count)
+            ),
+            configs=topic.configs or {},
+            state=TopicState.LIVE,
+            is_held=topic.configs is None,
+        )
+
+
+def _topic_id(topic: TopicBackup) -> uuid.UUID:
+    return parse_id(topic.topic_id) if topic.topic_id else random_topic_id()
+
+
+def _next_producer_id(manifest: BackupManifest) -> int:
+    """Above every id that was given out, as far as is known, and every one that was seen."""
+    seen = max((each.producer_id_max for _, each in manifest.partitions), default=-1)
+    above = (seen // PRODUCER_ID_BLOCK_SIZE + 1) * PRODUCER_ID_BLOCK_SIZE
+    return max(above, manifest.source.next_producer_id, 0)

@@ -1,0 +1,305 @@
+"""``export``: a topic lands in a lake, as Parquet or as a table of Delta's or Iceberg's.
+
+By default it is a streaming query that ends when it has caught up: run it again, and it goes on
+where its checkpoint says. Spark's file sink writes which files belong to a batch into the target's
+``_spark_metadata``, and readers that honour it, as Spark does, see every record exactly once,
+whatever was killed on the way; Delta and Iceberg have logs of their own for that. ``continuous``
+is the same query without an end, ``batch`` a copy of one moment without a checkpoint.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stratalog.spark.api import snapshot
+from stratalog.spark.jobs.errors import FormatMissingError, JobOptionError
+from stratalog.spark.jobs.export_rows import ExportRows, parse_partition_by
+from stratalog.spark.jobs.progress import Progress, told, watching
+from stratalog.spark.jobs.stream_progress import follow
+from stratalog.spark.options import SourceOptions
+from stratalog.spark.schema import columns_schema, source_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+Transform = Callable[["DataFrame"], "DataFrame"]
+
+# A batch is what is done again after a failure; its bytes are those of the log's files.
+BYTES_A_BATCH = "16g"
+EVERY = "1 minute"
+# Without it Spark sorts all rows by the partition's columns, so that one file is open at a time.
+# Beyond so many it goes on to sort, and says nothing.
+_OPEN_FILES_SETTING = "spark.sql.maxConcurrentOutputFileWriters"
+_OPEN_FILES = "32"
+
+
+class ExportMode(StrEnum):
+    ONCE = "once"
+    CONTINUOUS = "continuous"
+    BATCH = "batch"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Export:
+    """What is exported where. ``target`` is a path, or for Iceberg a table of a catalog.
+
+    ``where`` is a condition in Spark's SQL on the source's columns, ``columns`` are expressions
+    over them, else all stay as they are. ``transform`` is for what takes more than that: it gets
+    the rows of ``where``, and ``columns`` then speak of what it returns. ``partition_by`` is
+    "date", or columns, or expressions with a name. ``options`` are the source's,
+    ``write_options`` the target format's.
+    """
+
+    log_dir: str | os.PathLike[str]
+    topic: str | Sequence[str]
+    target: str | os.PathLike[str]
+    format: str = "parquet"
+    partition_by: str | Sequence[str] | None = "date"
+    columns: Sequence[str] | None = None
+    where: str | None = None
+    transform: Transform | None = None
+    mode: ExportMode | str = ExportMode.ONCE
+    checkpoint: str | os.PathLike[str] | None = None
+    every: str = EVERY
+    compression: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    write_options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def place(self) -> str:
+        """Where it goes; paths are made absolute, since Spark's processes may be elsewhere."""
+        target = os.fspath(self.target)
+        if self.is_table or "://" in target:
+            return target
+        return str(Path(target).absolute())
+
+    @property
+    def is_table(self) -> bool:
+        return self.format == "iceberg" and "/" not in os.fspath(self.target)
+
+    @property
+    def checkpoint_place(self) -> str:
+        if self.checkpoint is not None:
+            place = os.fspath(self.checkpoint)
+            return place if "://" in place else str(Path(place).absolute())
+        if self.is_table:
+            raise JobOptionError("checkpoint", None, "a table has no place for it: name one")
+        # Readers of files take no notice of names that begin with an underscore.
+        return f"{self.place}/_checkpoints/stratalog"
+
+    @property
+    def topics(self) -> str:
+        return self.topic if isinstance(self.topic, str) else ",".join(self.topic)
+
+    def source_options(self) -> dict[str, str]:
+        given = {"path": str(Path(self.log_dir).absolute()), "subscribe": self.topics}
+        if ExportMode(self.mode) is not ExportMode.BATCH:
+            given |= {"startingOffsets": "earliest", "maxBytesPerTrigger": BYTES_A_BATCH}
+        return given | dict(self.options)
+
+    def check_places(self) -> None:
+        """Brokers do not start on a log directory that holds a directory of others."""
+        log_dir = os.path.realpath(self.log_dir)
+        places = [("target", self.target)] if not self.is_table else []
+        for name, given in (*places, ("checkpoint", self.checkpoint)):
+            place = "" if given is None else os.fspath(given).removeprefix("file://")
+            if not place or "://" in place:
+                continue
+            if os.path.commonpath([log_dir, os.path.realpath(place)]) == log_dir:
+                raise JobOptionError(name, given, f"it is inside the log directory {log_dir}")
+
+    def target_options(self) -> dict[str, str]:
+        compressed = {} if self.compression is None else {"compression": self.compression}
+        return compressed | dict(self.write_options)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportResult:
+    """``offsets``: by topic and partition, what this run read, the end exclusive."""
+
+    target: str
+    format: str
+    mode: str
+    rows_written: int
+    batches: int
+    offsets: dict[str, dict[int, tuple[int, int]]]
+    seconds: float
+
+    columns = ("topic", "partition", "from", "to")
+
+    def rows(self) -> list[tuple[object, ...]]:
+        """One for each partition that had something to read, under ``columns``."""
+        return [
+            (topic, partition, *self.offsets[topic][partition])
+            for topic in sorted(self.offsets)
+            for partition in sorted(self.offsets[topic])
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "target": self.target,
+            "format": self.format,
+            "mode": self.mode,
+            "rows": self.rows_written,
+            "batches": self.batches,
+            "seconds": round(self.seconds, 3),
+            "offsets": [dict(zip(self.columns, row, strict=True)) for row in self.rows()],
+        }
+
+
+def export(
+    spark: SparkSession,
+    log_dir: str | os.PathLike[str],
+    topic: str | Sequence[str],
+    target: str | os.PathLike[str],
+    *,
+    progress: Progress | None = None,
+    **how: Any,
+) -> ExportResult:
+    """Write the records of ``topic`` to ``target``, and wait for the end; see ``Export`` for how.
+
+    With ``mode="continuous"`` that is when somebody stops the query: ``start_export`` returns it.
+    """
+    asked = Export(log_dir=log_dir, topic=topic, target=target, **how)
+    started = time.monotonic()
+    if _checked_mode(asked) is ExportMode.BATCH:
+        return _export_batch(spark, asked, progress, started)
+    query = _start(spark, asked)
+    with watching(spark, str(query.runId), progress):
+        totals = follow(query)
+    return ExportResult(
+        asked.place,
+        asked.format,
+        str(asked.mode),
+        totals.rows,
+        totals.batches,
+        totals.offsets,
+        time.monotonic() - started,
+    )
+
+
+def start_export(
+    spark: SparkSession,
+    log_dir: str | os.PathLike[str],
+    topic: str | Sequence[str],
+    target: str | os.PathLike[str],
+    **how: Any,
+) -> StreamingQuery:
+    """The streaming query of ``export``, which goes on beside the caller."""
+    asked = Export(log_dir=log_dir, topic=topic, target=target, **how)
+    if _checked_mode(asked) is ExportMode.BATCH:
+        raise JobOptionError("mode", asked.mode, "a batch is no query that could be started")
+    return _start(spark, asked)
+
+
+# --- how -----------------------------------------------------------------------------------------
+
+
+def _checked_mode(asked: Export) -> ExportMode:
+    asked.check_places()
+    try:
+        return ExportMode(asked.mode)
+    except ValueError:
+        raise JobOptionError("mode", asked.mode, f"there are {', '.join(ExportMode)}") from None
+
+
+def _start(spark: SparkSession, asked: Export) -> StreamingQuery:
+    given = asked.source_options()
+    options = SourceOptions.parse(given, is_streaming=True)
+    plan, schema = _plan(asked, options)
+    reader = spark.readStream.format("stratalog").options(**given).schema(schema)
+    source = reader.load() if asked.where is None else reader.load().where(asked.where)
+    frame = _rows(asked, plan, source, options)
+    writer = (
+        frame.writeStream.format(asked.format)
+        .outputMode("append")
+        .option("checkpointLocation", asked.checkpoint_place)
+        .options(**asked.target_options())
+        .queryName(f"export {asked.topics} to {asked.place}")
+    )
+    if plan.partition_by:
+        writer = writer.partitionBy(*(each.name for each in plan.partition_by))
+    if _checked_mode(asked) is ExportMode.ONCE:
+        writer = writer.trigger(availableNow=True)
+    else:
+        writer = writer.trigger(processingTime=asked.every)
+    with _format_there(asked), _files_open(spark):
+        return writer.toTable(asked.place) if asked.is_table else writer.start(asked.place)
+
+
+def _export_batch(
+    spark: SparkSession, asked: Export, progress: Progress | None, started: float
+) -> ExportResult:
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as F
+
+    given: dict[str, Any] = asked.source_options()
+    options = SourceOptions.parse(given, is_streaming=False)
+    plan, schema = _plan(asked, options)
+    with snapshot(spark, given.pop("path"), **given) as moment:
+        counted = Observation()
+        source = moment.scan(where=asked.where, columns=schema.names)
+        frame = _rows(asked, plan, source, options)
+        frame = frame.observe(counted, F.count(F.lit(1)).alias("rows"))
+        writer = frame.write.format(asked.format).options(**asked.target_options())
+        if plan.partition_by:
+            writer = writer.partitionBy(*(each.name for each in plan.partition_by))
+        with _format_there(asked), _files_open(spark), told(spark, progress):
+            writer.saveAsTable(asked.place) if asked.is_table else writer.save(asked.place)
+        offsets = {
+            topic: {each: ends for each, ends in found.items() if ends[0] < ends[1]}
+            for topic, found in moment.offsets.items()
+        }
+    rows = int(counted.get["rows"])
+    seconds = time.monotonic() - started
+    return ExportResult(asked.place, asked.format, "batch", rows, 1, offsets, seconds)
+
+
+def _plan(asked: Export, options: SourceOptions) -> tuple[ExportRows, Any]:
+    """What becomes of the rows, and the columns of the source that it takes."""
+    columns = None if asked.columns is None else tuple(asked.columns)
+    plan = ExportRows(columns, parse_partition_by(asked.partition_by), asked.where)
+    whole = ExportRows(None, (), asked.where)
+    return plan, columns_schema((plan if asked.transform is None else whole).needed(options))
+
+
+def _rows(asked: Export, plan: ExportRows, source: DataFrame, options: SourceOptions) -> DataFrame:
+    if asked.transform is None:
+        return plan.select(source, source_schema(options).names)
+    changed = asked.transform(source)
+    return plan.select(changed, changed.columns)
+
+
+@contextmanager
+def _format_there(asked: Export) -> Iterator[None]:
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        if "DATA_SOURCE_NOT_FOUND" in str(error):
+            raise FormatMissingError(asked.format) from error
+        raise
+
+
+@contextmanager
+def _files_open(spark: SparkSession) -> Iterator[None]:
+    """A query takes the settings of its session when it is started."""
+    before = spark.conf.get(_OPEN_FILES_SETTING, "0")
+    is_ours = before == "0"
+    if is_ours:
+        spark.conf.set(_OPEN_FILES_SETTING, _OPEN_FILES)
+    try:
+        yield
+    finally:
+        if is_ours:
+            spark.conf.unset(_OPEN_FILES_SETTING)

@@ -1,0 +1,89 @@
+"""What a write hands to its tasks, and what they hand back: plain values that are pickled.
+
+Executors import this; so nothing here reaches for what changes a log.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql.datasource import WriterCommitMessage
+
+from stratalog.records.compression import Codec
+from stratalog.spark.sink_options import SinkOptions
+from stratalog.storage.commits.manifest import StagedFile
+from stratalog.storage.layout import TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkTopic:
+    """Where a topic's partitions lie, by number, and what a task has to know of its rules."""
+
+    name: str
+    topic_id: str
+    partition_count: int
+    directories: Mapping[int, str]
+    max_message_bytes: int
+    segment_bytes: int
+    is_compacted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkPlan:
+    """``columns`` are those that are written; ``topic`` is None where each row names its own.
+    ``directory_id`` is that of the log directory on the driver's host, empty if it has none."""
+
+    path: str
+    directory_id: str
+    staging_id: str
+    holder: str
+    topic: str | None
+    topics: Mapping[str, SinkTopic]
+    columns: tuple[str, ...]
+    codec: Codec
+    level: int | None
+    batch_bytes: int
+    staging_seconds: int
+
+    @classmethod
+    def of(
+        cls,
+        options: SinkOptions,
+        columns: tuple[str, ...],
+        topics: Mapping[str, SinkTopic],
+        *,
+        directory_id: str,
+        staging_id: str,
+        holder: str,
+    ) -> "SinkPlan":
+        return cls(
+            path=options.path,
+            directory_id=directory_id,
+            staging_id=staging_id,
+            holder=holder,
+            topic=options.topic,
+            topics=topics,
+            columns=columns,
+            codec=options.codec,
+            level=options.level,
+            batch_bytes=options.batch_bytes,
+            staging_seconds=options.staging_seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPlace:
+    """Which task this is. ``query_id`` is empty in a batch write."""
+
+    task: int
+    attempt: int
+    query_id: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagedRows(WriterCommitMessage):
+    """What one attempt of a task has staged; all of it lies durable on the disk."""
+
+    staging_id: str
+    place: TaskPlace
+    files: Mapping[TopicPartition, tuple[StagedFile, ...]] = field(default_factory=dict)
+    topic_ids: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,284 @@
+"""A task of a write: rows of Arrow to staged batches, one file or a few for each partition.
+
+Rows keep their order within a partition of the topic. A file is named by task and attempt, so that
+two attempts of one task, which may run at the same time, never meet; which of them counts is for
+Spark to say. A task that fails takes what it has staged with it.
+"""
+
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pyarrow
+from pyarrow import compute
+
+from stratalog.clock import Clock, SystemClock
+from stratalog.errors import DiskError, InvalidRowError
+from stratalog.records.encoding import BatchEncoder, EncodedBatch
+from stratalog.records.partitioner import Partitioner
+from stratalog.scans.errors import WrongDirectoryError
+from stratalog.scans.opening import check_log_directory
+from stratalog.spark.sink_columns import KEY, PARTITION, TOPIC, VALUE
+from stratalog.spark.sink_errors import SinkError, SinkRowError, StagingLostError
+from stratalog.spark.sink_plan import SinkPlan, SinkTopic, StagedRows, TaskPlace
+from stratalog.spark.sink_rows import RowNumbers, split_by_topic
+from stratalog.storage.commits.manifest import StagedFile
+from stratalog.storage.commits.staging import (
+    StagedLogWriter,
+    open_staging,
+    renew_staging,
+    staging_directory,
+)
+from stratalog.storage.files import FileSystem
+from stratalog.storage.layout import TopicPartition
+
+# More record batches than this are never in batches that are not finished: only for messages.
+ADDED_MAX = 1000
+
+# A writer that is awake has a file open, and up to 1 MiB that waits to be written.
+AWAKE_MAX = 64
+# What the open batches of all topics may hold together; each has its share of it.
+OPEN_BYTES_MAX = 64 << 20
+OPEN_BYTES_MIN = 1 << 20
+
+
+def stage_rows(
+    rows: Iterable[pyarrow.RecordBatch],
+    plan: SinkPlan,
+    place: TaskPlace,
+    files: FileSystem,
+    clock: Clock | None = None,
+) -> StagedRows:
+    """Everything in ``rows``, staged and durable."""
+    task = _Task(plan, place, files, clock or SystemClock())
+    with task.held():
+        try:
+            for batch in rows:
+                task.add(batch)
+            return task.finish()
+        except BaseException:
+            task.discard()
+            raise
+
+
+class _Task:
+    def __init__(self, plan: SinkPlan, place: TaskPlace, files: FileSystem, clock: Clock) -> None:
+        self._plan = plan
+        self._place = place
+        self._files = files
+        self._clock = clock
+        self._topics: dict[str, _TopicRows] = {}
+        self._awake = _Awake()
+        self._row_count = 0
+        self._is_lost = False
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """The staging's lease is renewed while the task runs, also while it waits for rows."""
+        over = threading.Event()
+        renewal = threading.Thread(target=self._renew_until, args=(over,), daemon=True)
+        renewal.start()
+        try:
+            yield
+        finally:
+            over.set()
+            renewal.join()
+
+    def _renew_until(self, over: threading.Event) -> None:
+        plan = self._plan
+        while not over.wait(plan.staging_seconds / 3):
+            with suppress(DiskError):  # there are two more times before it is over
+                if self._topics and not renew_staging(
+                    self._files, plan.path, plan.staging_id, plan.staging_seconds, self._clock
+                ):
+                    self._is_lost = True
+                    return
+
+    def add(self, batch: pyarrow.RecordBatch) -> None:
+        if self._is_lost:
+            raise StagingLostError(
+                self._plan.path, self._plan.staging_id, self._plan.staging_seconds
+            )
+        for part in split_by_topic(
+            batch, self._plan.topic, task=self._place.task, first_row=self._row_count
+        ):
+            topic = self._topic(part.topic, part.numbers)
+            topic.add(part.rows, part.numbers, self._clock.now_ms())
+        self._row_count += batch.num_rows
+
+    def finish(self) -> StagedRows:
+        staged: dict[TopicPartition, tuple[StagedFile, ...]] = {}
+        for each in self._topics.values():
+            staged.update(each.finish())
+        return StagedRows(
+            staging_id=self._plan.staging_id,
+            place=self._place,
+            files=staged,
+            topic_ids={name: self._plan.topics[name].topic_id for name in self._topics},
+        )
+
+    def discard(self) -> None:
+        for each in self._topics.values():
+            each.discard()
+
+    def _topic(self, name: str, row_numbers: RowNumbers) -> "_TopicRows":
+        known = self._topics.get(name)
+        if known is not None:
+            return known
+        plan = self._plan
+        if name not in plan.topics:
+            reason = f"there is no topic {name!r} in {plan.path}; create it first"
+            raise SinkRowError(self._place.task, row_numbers[0], TOPIC, reason)
+        if not self._topics:
+            self._open_staging()
+        self._topics[name] = _TopicRows(
+            plan.topics[name], plan, self._place, self._files, self._awake
+        )
+        return self._topics[name]
+
+    def _open_staging(self) -> None:
+        plan = self._plan
+        try:
+            check_log_directory(self._files, plan.path, plan.directory_id)
+        except WrongDirectoryError as error:
+            raise SinkError(
+                f"{error.path} on host {error.host} is not the log directory that the driver "
+                f"writes to: {error.reason}. Every host that runs tasks has to see it there"
+            ) from None
+        open_staging(
+            self._files,
+            plan.path,
+            holder=plan.holder,
+            seconds=plan.staging_seconds,
+            clock=self._clock,
+            staging_id=plan.staging_id,
+        )
+
+
+class _Awake:
+    """The writers that hold files and memory: of very many, those that were used last."""
+
+    def __init__(self) -> None:
+        self._writers: OrderedDict[StagedLogWriter, None] = OrderedDict()
+
+    def use(self, writer: StagedLogWriter) -> None:
+        self._writers[writer] = None
+        self._writers.move_to_end(writer)
+        if len(self._writers) > AWAKE_MAX:
+            self._writers.popitem(last=False)[0].rest()
+
+
+class _TopicRows:
+    """Rows of one topic, on their way through the encoder to a writer for each partition."""
+
+    def __init__(
+        self,
+        topic: SinkTopic,
+        plan: SinkPlan,
+        place: TaskPlace,
+        files: FileSystem,
+        awake: _Awake,
+    ) -> None:
+        self._topic = topic
+        self._plan = plan
+        self._place = place
+        self._files = files
+        self._awake = awake
+        self._writers: dict[int, StagedLogWriter] = {}
+        # Rows that are in batches not finished: the encoder's count of the first, and their names.
+        self._added: deque[tuple[int, RowNumbers]] = deque(maxlen=ADDED_MAX)
+        # A retry of the task puts rows without a key where the first attempt did.
+        self._partitioner = Partitioner(
+            topic.partition_count, seed=place.task, run_bytes=plan.batch_bytes
+        )
+        self._encoder = BatchEncoder(
+            topic.partition_count,
+            codec=plan.codec,
+            level=plan.level,
+            batch_bytes=plan.batch_bytes,
+            max_message_bytes=topic.max_message_bytes,
+            compacted=topic.is_compacted,
+            memory_bytes=max(OPEN_BYTES_MAX // len(plan.topics), OPEN_BYTES_MIN),
+        )
+
+    def add(self, rows: pyarrow.RecordBatch, numbers: RowNumbers, now_ms: int) -> None:
+        columns = self._plan.columns
+        keys = rows.column(KEY) if KEY in columns else None
+        given = rows.column(PARTITION) if PARTITION in columns else None
+        # Partitioner and encoder both count the rows that they have seen.
+        first = self._encoder.rows
+        self._added.append((first, numbers))
+        with self._named():
+            try:
+                partitions = self._partitioner.assign(keys, rows.column(VALUE), given)
+            except InvalidRowError as error:
+                raise self._out_of_range(error, given, error.row - first) from None
+            self._check_directories(partitions, numbers)
+            self._write(self._encoder.add(rows.select(self._encoded), partitions, now_ms=now_ms))
+
+    def _out_of_range(self, error: InvalidRowError, given: Any, index: int) -> InvalidRowError:
+        if given is None:
+            return error
+        count = self._topic.partition_count
+        reason = f"there is no partition {given[index]}: the topic has {count}, 0 to {count - 1}"
+        return InvalidRowError(error.row, PARTITION, reason)
+
+    @property
+    def _encoded(self) -> list[str]:
+        return [name for name in self._plan.columns if name not in (TOPIC, PARTITION)]
+
+    def finish(self) -> dict[TopicPartition, tuple[StagedFile, ...]]:
+        with self._named():
+            self._write(self._encoder.flush())
+        return {
+            TopicPartition(self._topic.name, partition): writer.finish()
+            for partition, writer in sorted(self._writers.items())
+        }
+
+    def discard(self) -> None:
+        for writer in self._writers.values():
+            writer.discard()
+
+    def _write(self, encoded: Iterable[EncodedBatch]) -> None:
+        for each in encoded:
+            writer = self._writers.get(each.partition) or self._open(each.partition)
+            self._awake.use(writer)
+            writer.append(each.batch)
+
+    def _open(self, partition: int) -> StagedLogWriter:
+        writer = StagedLogWriter(
+            self._files,
+            staging_directory(self._topic.directories[partition], self._plan.staging_id),
+            f"{self._place.task:05d}-{self._place.attempt}",
+            segment_bytes=self._topic.segment_bytes,
+        )
+        self._writers[partition] = writer
+        return writer
+
+    def _check_directories(self, partitions: Any, numbers: RowNumbers) -> None:
+        topic = self._topic
+        if len(topic.directories) == topic.partition_count:
+            return
+        for partition in compute.unique(partitions).to_pylist():
+            if partition not in topic.directories:
+                row = numbers[compute.index(partitions, partition).as_py()]
+                where = f"is not in {self._plan.path}, or is offline"
+                raise self._wrong(row, PARTITION, f"partition {partition} {where}")
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """What is found wrong with a row, told by the number that the row has in its task."""
+        try:
+            yield
+        except InvalidRowError as error:
+            row = error.row
+            for first, numbers in reversed(self._added):
+                if first <= error.row:
+                    row = numbers[error.row - first]
+                    break
+            raise self._wrong(row, error.field, error.reason) from None
+
+    def _wrong(self, row: int, column: str, reason: str) -> SinkRowError:
+        return SinkRowError(self._place.task, row, column, f"{reason} (topic {self._topic.name})")

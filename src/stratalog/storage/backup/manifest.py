@@ -1,0 +1,346 @@
+"""The manifest of a backup: what a log directory held at one moment, and where its bytes are.
+
+    {"version": 1, "backup_id": "20261116T094500123Z-3fa2c1d0", "created_ms": …, "parent": "…",
+     "source": {"path": …, "cluster_id": …, "node_id": 1, "directory_id": …, "owner": "none",
+                "next_producer_id": 2000},
+     "topics": [{"name": "orders", "topic_id": "…", "partition_count": 3, "configs": {…},
+       "partitions": [{"partition": 0, "log_start_offset": 0, "end_offset": 900,
+         "epochs": [[0, 0]], "producer_id_max": 17,
+         "snapshots": {"900": {"digest": …, "size_bytes": 10}},
+         "segments": [{"base_offset": 0, "next_offset": 900, "record_count": 900,
+           "max_timestamp_ms": …, "producer_id_max": -1, "damage": "",
+           "files": {".log": {"digest": "<sha256>", "size_bytes": 1048576}, ".index": …},
+           "source": {"inode": 17, "size_bytes": 1048576, "modified_ns": …}}]}]}],
+     "controller": {"quorum-state": …}, "notes": [], "digest": "<sha256 of all the rest>"}
+
+Every manifest is complete: to restore it, no other is needed. ``configs`` is null where nobody
+could say what they are. ``source`` of a segment is how its file looked, so that the next backup
+knows without reading it that it has not changed. ``controller`` are files of Apache Kafka's own
+``__cluster_metadata-0``. ``digest`` seals the manifest: one that was changed is not believed.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, NoReturn
+
+from stratalog.errors import TopicNameError
+from stratalog.storage.backup.errors import BackupDamagedError
+from stratalog.storage.layout import (
+    INDEX_SUFFIXES,
+    LOG_SUFFIX,
+    TopicPartition,
+    validate_topic_name,
+)
+
+VERSION = 1
+CONTENT_BYTES_MAX = 1 << 30
+
+_NUMBER_MAX = 2**64 - 1
+_BACKUP_ID = re.compile(r"[0-9]{8}T[0-9]{9}Z-[0-9a-f]{8}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_CONTROLLER_FILE = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFile:
+    """Bytes that a store has, by their SHA-256."""
+
+    digest: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFile:
+    """A file as it was listed: one that still looks so was not changed."""
+
+    inode: int
+    size_bytes: int
+    modified_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSegment:
+    """One segment, or the first part of one. ``next_offset`` is that behind its last batch.
+
+    ``damage`` says what is wrong with its batches, if anything was when it was copied. Then the
+    facts about them are those of the batches before it.
+    """
+
+    base_offset: int
+    next_offset: int
+    record_count: int
+    max_timestamp_ms: int
+    producer_id_max: int
+    files: Mapping[str, StoredFile]
+    source: SourceFile
+    damage: str = ""
+
+    @property
+    def log(self) -> StoredFile:
+        return self.files[LOG_SUFFIX]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionBackup:
+    """One log, up to ``end_offset``. ``snapshots`` are those of its producers, by offset."""
+
+    partition: int
+    log_start_offset: int
+    end_offset: int
+    epochs: tuple[tuple[int, int], ...]
+    segments: tuple[StoredSegment, ...]
+    snapshots: Mapping[int, StoredFile] = field(default_factory=dict)
+    producer_id_max: int = -1
+
+    @property
+    def files(self) -> Iterator[StoredFile]:
+        for segment in self.segments:
+            yield from segment.files.values()
+        yield from self.snapshots.values()
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.log.size_bytes for segment in self.segments)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicBackup:
+    """``partitions`` are those of the log directory that was backed up, of ``partition_count``."""
+
+    name: str
+    topic_id: str
+    partition_count: int
+    configs: Mapping[str, str] | None
+    partitions: tuple[PartitionBackup, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupSource:
+    """The log directory: whose it is, as its ``meta.properties`` says, and who owned it then."""
+
+    path: str
+    cluster_id: str = ""
+    node_id: int = -1
+    directory_id: str = ""
+    owner: str = "none"
+    next_producer_id: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupManifest:
+    backup_id: str
+    created_ms: int
+    source: BackupSource
+    topics: tuple[TopicBackup, ...]
+    parent: str = ""
+    controller: Mapping[str, StoredFile] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def partitions(self) -> Iterator[tuple[TopicPartition, PartitionBackup]]:
+        for topic in self.topics:
+            for each in topic.partitions:
+                yield TopicPartition(topic.name, each.partition), each
+
+    @property
+    def files(self) -> Iterator[StoredFile]:
+        for _, partition in self.partitions:
+            yield from partition.files
+        yield from self.controller.values()
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(each.size_bytes for each in {each.digest: each for each in self.files}.values())
+
+    def topic(self, name: str) -> TopicBackup | None:
+        return next((each for each in self.topics if each.name == name), None)
+
+    def encode(self) -> bytes:
+        body = json.loads(json.dumps({"version": VERSION, **asdict(self)}))
+        return json.dumps({**body, "digest": _seal(body)}, separators=(",", ":")).encode()
+
+
+def is_backup_id(text: str) -> bool:
+    return _BACKUP_ID.fullmatch(text) is not None
+
+
+def _seal(body: Mapping[str, Any]) -> str:
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# --- from a disk that need not be trusted -----------------------------------------------------
+
+
+def decode_manifest(path: str, content: bytes) -> BackupManifest:
+    """What ``encode`` gave, or BackupDamagedError."""
+    try:
+        # RecursionError: brackets in brackets, thousands deep.
+        value = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise BackupDamagedError(path, f"it is not JSON: {error}") from error
+    given = _Fields(path, value, "the manifest")
+    if given.number("version") != VERSION:
+        given.refuse(f"its version is {value['version']}; this is written for version {VERSION}")
+    body = {name: each for name, each in value.items() if name != "digest"}
+    if value.get("digest") != _seal(body):
+        given.refuse("its digest does not match: it was changed after it was made")
+    return BackupManifest(
+        backup_id=given.matching("backup_id", _BACKUP_ID),
+        created_ms=given.number("created_ms"),
+        parent=given.text("parent"),
+        source=_source(given.inner("source")),
+        topics=tuple(_topic(each) for each in given.rows("topics")),
+        controller=_files(given.inner("controller"), _CONTROLLER_FILE),
+        notes=tuple(str(each) for each in given.list("notes")),
+    )
+
+
+class _Fields:
+    """A JSON object; each field is read by its type, or refused by its name."""
+
+    def __init__(self, path: str, values: Any, what: str) -> None:
+        self.path = path
+        self.what = what
+        if not isinstance(values, dict):
+            self.refuse("it is not a JSON object")
+        self.values: dict[str, Any] = values
+
+    def refuse(self, reason: str) -> NoReturn:
+        raise BackupDamagedError(self.path, f"{self.what}: {reason}")
+
+    def number(self, name: str, least: int = 0) -> int:
+        value = self.values.get(name)
+        if type(value) is not int or not least <= value <= _NUMBER_MAX:
+            self.refuse(f"{name} is not a number from {least} on")
+        return value
+
+    def text(self, name: str) -> str:
+        value = self.values.get(name)
+        if not isinstance(value, str):
+            self.refuse(f"{name} is not a text")
+        return value
+
+    def matching(self, name: str, pattern: re.Pattern[str]) -> str:
+        value = self.text(name)
+        if pattern.fullmatch(value) is None:
+            self.refuse(f"{name} is {value[:100]!r}, which does not look like one")
+        return value
+
+    def list(self, name: str) -> list[Any]:
+        value = self.values.get(name)
+        if not isinstance(value, list):
+            self.refuse(f"{name} is not a list")
+        return value
+
+    def inner(self, name: str) -> "_Fields":
+        return _Fields(self.path, self.values.get(name), name)
+
+    def rows(self, name: str) -> Iterator["_Fields"]:
+        for each in self.list(name):
+            yield _Fields(self.path, each, f"one of {name}")
+
+
+def _source(given: _Fields) -> BackupSource:
+    return BackupSource(
+        path=given.text("path"),
+        cluster_id=given.text("cluster_id"),
+        node_id=given.number("node_id", -1),
+        directory_id=given.text("directory_id"),
+        owner=given.text("owner"),
+        next_producer_id=given.number("next_producer_id", -1),
+    )
+
+
+def _topic(given: _Fields) -> TopicBackup:
+    try:
+        name = validate_topic_name(given.text("name"))
+    except TopicNameError as error:
+        given.refuse(str(error))
+    partitions = tuple(_partition(each) for each in given.rows("partitions"))
+    numbers = {each.partition for each in partitions}
+    count = given.number("partition_count")
+    if len(numbers) != len(partitions) or max(numbers, default=-1) >= min(count, 2**31):
+        given.refuse(f"{name} has {count} partitions and names others, or one twice")
+    configs = given.values.get("configs")
+    if configs is not None:
+        told = given.inner("configs")
+        configs = {each: told.text(each) for each in told.values}
+    return TopicBackup(
+        name=name,
+        topic_id=given.text("topic_id"),
+        partition_count=count,
+        configs=configs,
+        partitions=partitions,
+    )
+
+
+def _partition(given: _Fields) -> PartitionBackup:
+    segments = tuple(_segment(each) for each in given.rows("segments"))
+    end_offset, at = given.number("end_offset"), -1
+    for each in segments:
+        if not at < each.base_offset <= each.next_offset <= end_offset:
+            given.refuse(f"its segment {each.base_offset} does not follow the one before")
+        at = max(each.base_offset, each.next_offset - 1)
+    snapshots = given.inner("snapshots")
+    return PartitionBackup(
+        partition=given.number("partition"),
+        log_start_offset=given.number("log_start_offset"),
+        end_offset=end_offset,
+        epochs=tuple(_epoch(given, each) for each in given.list("epochs")),
+        segments=segments,
+        snapshots={
+            _offset(given, name): file
+            for name, file in _files(snapshots, re.compile(r"[0-9]{1,19}")).items()
+        },
+        producer_id_max=given.number("producer_id_max", -1),
+    )
+
+
+def _offset(given: _Fields, text: str) -> int:
+    if int(text) >= 2**63:
+        given.refuse(f"{text} is no offset")
+    return int(text)
+
+
+def _epoch(given: _Fields, value: Any) -> tuple[int, int]:
+    if not isinstance(value, list) or [type(each) for each in value] != [int, int]:
+        given.refuse("an epoch is not [epoch, first offset]")
+    return value[0], value[1]
+
+
+def _segment(given: _Fields) -> StoredSegment:
+    source = given.inner("source")
+    suffixes = "|".join(map(re.escape, (LOG_SUFFIX, *INDEX_SUFFIXES)))
+    files = _files(given.inner("files"), re.compile(suffixes))
+    if LOG_SUFFIX not in files:
+        given.refuse(f"a segment has no {LOG_SUFFIX}")
+    return StoredSegment(
+        base_offset=given.number("base_offset"),
+        next_offset=given.number("next_offset"),
+        record_count=given.number("record_count"),
+        max_timestamp_ms=given.number("max_timestamp_ms", -(2**63)),
+        producer_id_max=given.number("producer_id_max", -1),
+        damage=given.text("damage"),
+        files=files,
+        source=SourceFile(
+            inode=source.number("inode"),
+            size_bytes=source.number("size_bytes"),
+            modified_ns=source.number("modified_ns", -(2**63)),
+        ),
+    )
+
+
+def _files(given: _Fields, names: re.Pattern[str]) -> dict[str, StoredFile]:
+    found = {}
+    for name in given.values:
+        if names.fullmatch(name) is None:
+            given.refuse(f"{name[:100]!r} does not belong there")
+        file = given.inner(name)
+        found[name] = StoredFile(
+            digest=file.matching("digest", _DIGEST), size_bytes=file.number("size_bytes")
+        )
+    return found

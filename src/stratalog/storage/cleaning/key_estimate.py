@@ -1,0 +1,96 @@
+"""How many keys the dirty part of a log has, from some megabytes of it.
+
+Samples are taken all over the dirty part, where its segments and their index entries begin. Were
+all keys as likely as each other, K keys would show K (1 - exp(-n / K)) different ones in n records:
+solved for K, that tells how many all records show. Where some keys are likelier, it is too few.
+Nothing but speed depends on it: a map that turns out too small is tried again with half the keys.
+"""
+
+import math
+import struct
+from contextlib import suppress
+
+from stratalog.errors import CorruptBatchError, DiskError
+from stratalog.records import KeySurvey
+from stratalog.storage.cleaning.rewriting import RoundPlan, Source
+from stratalog.storage.files import FileSystem, read_file
+from stratalog.storage.layout import LOG_SUFFIX, OFFSET_INDEX_SUFFIX
+
+SAMPLES = 16
+SAMPLE_BYTES = 1 << 20
+_ENTRY = struct.Struct(">ii")
+
+
+def estimate_keys(plan: RoundPlan) -> int:
+    """At most as many as there are offsets."""
+    offsets = max(plan.upper_bound_offset - plan.first_dirty_offset, 0)
+    survey = KeySurvey(plan.first_dirty_offset)
+    for source, position in _places(plan):
+        with suppress(CorruptBatchError, DiskError):
+            _feed(plan.files, source, position, survey)
+    keyed = survey.records - survey.null_keys
+    if keyed <= 0:
+        return offsets
+    found = min(survey.estimated_keys, keyed)
+    records = min(offsets, _records(plan, survey))
+    return max(1, min(records, extrapolate(found, keyed, records)))
+
+
+def extrapolate(found: int, sampled: int, records: int) -> int:
+    """So many different keys in ``sampled`` records: how many in ``records``?"""
+    if found >= 0.99 * sampled:
+        return records
+    low, high = float(found), 1e15
+    for _ in range(100):
+        middle = (low + high) / 2
+        if middle * -math.expm1(-sampled / middle) < found:
+            low = middle
+        else:
+            high = middle
+    return math.ceil(high * -math.expm1(-records / high))
+
+
+def _records(plan: RoundPlan, survey: KeySurvey) -> int:
+    """By the size of what was sampled: offsets that compaction took away hold no record."""
+    sampled_bytes = SAMPLE_BYTES * max(1, len(_places(plan)))
+    dirty_bytes = sum(each.size_bytes - each.first_dirty_position for each in plan.dirty)
+    if dirty_bytes <= sampled_bytes:
+        return survey.records
+    return math.ceil(1.2 * survey.records * dirty_bytes / sampled_bytes)
+
+
+def _places(plan: RoundPlan) -> list[tuple[Source, int]]:
+    dirty = [each for each in plan.dirty if each.size_bytes > each.first_dirty_position]
+    if not dirty:
+        return []
+    each_segment = max(1, SAMPLES // len(dirty))
+    chosen = dirty[:: max(1, len(dirty) // SAMPLES)]
+    return [(source, at) for source in chosen for at in _positions(plan, source, each_segment)]
+
+
+def _positions(plan: RoundPlan, source: Source, count: int) -> list[int]:
+    first = source.first_dirty_position
+    path = source.path.removesuffix(LOG_SUFFIX) + OFFSET_INDEX_SUFFIX
+    entries: list[int] = []
+    with suppress(DiskError):
+        content = read_file(plan.files, path)[: source.offset_index_bytes]
+        entries = [
+            position
+            for _, position in _ENTRY.iter_unpack(content[: len(content) // 8 * 8])
+            if first < position < source.size_bytes
+        ]
+    if source.size_bytes - first <= count * SAMPLE_BYTES or not entries:
+        return [first]
+    step = max(1, len(entries) // count)
+    return [first, *entries[step::step]][:count]
+
+
+def _feed(files: FileSystem, source: Source, position: int, survey: KeySurvey) -> None:
+    file = files.open(source.path, writable=False)
+    try:
+        size = min(SAMPLE_BYTES, source.size_bytes - position)
+        piece = file.read_at(position, size)
+        if not survey.feed(piece, position) and survey.wanted_bytes <= source.size_bytes - position:
+            survey.feed(file.read_at(position, survey.wanted_bytes), position)
+    finally:
+        file.close()

@@ -1,0 +1,196 @@
+"""Staged files that become segments of a log, as they are.
+
+Their batches get the offsets behind the log's end, and the leader's epoch: two fields of each
+header, outside of its CRC. Everything else of a file stays, and so do its indexes, whose entries
+are relative. Then they are renamed to the names of segments. An active segment that was empty has
+the name of the first of them, and is replaced by it.
+
+Offsets and names are given behind the journal's record, which stands for both until they are
+durable: appends wait for neither.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from stratalog.errors import CorruptFileError
+from stratalog.storage.commits.checking import (
+    CheckedFile,
+    place_time_ranges,
+    rebase,
+    rebase_file,
+)
+from stratalog.storage.commits.work import refuse_lost, sync_file
+from stratalog.storage.files import FileSystem
+from stratalog.storage.index import NO_TIMESTAMP, TimestampOffset
+from stratalog.storage.layout import (
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    segment_file,
+)
+from stratalog.storage.log import Log
+from stratalog.storage.rolling import RollCause, RollReason
+from stratalog.storage.segment import Segment, SegmentSizes
+from stratalog.storage.time_range_writing import remove_time_ranges
+
+MODE = "adopt"
+
+# The log last: once it is in its place, so is what lies beside it.
+_RENAMED = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX, LOG_SUFFIX)
+
+
+def place_adopted(files: FileSystem, directory: str, staging: str, work: Mapping[str, Any]) -> None:
+    """Give the files their offsets, and their names if they are still in staging."""
+    for each in work["files"]:
+        staged, base_offset = f"{staging}/{each['name']}", each["base_offset"]
+        placed = segment_file(directory, base_offset, LOG_SUFFIX)
+        path = staged if files.exists(staged) else placed
+        found = files.stat(path)
+        if path == staged and found is not None and found.size_bytes != each["size_bytes"]:
+            raise CorruptFileError(staged, "is not what was committed: it has another size")
+        # What has another size was cleaned since, and what is not there was deleted.
+        if found is None or found.size_bytes != each["size_bytes"]:
+            refuse_lost(files, directory, staged, base_offset)
+            continue
+        rebase_file(files, path, base_offset=base_offset, leader_epoch=work["leader_epoch"])
+        place_segment(files, directory, staged, base_offset)
+    files.sync_directory(directory)
+
+
+def place_segment(files: FileSystem, directory: str, staged: str, base_offset: int) -> None:
+    """Rename the staged ``.log``, and what lies beside it, to the segment ``base_offset``. What is
+    not staged may be in its place, since a crash can come between any two of them: it stays."""
+    for suffix in _RENAMED:
+        source = staged.removesuffix(LOG_SUFFIX) + suffix
+        if files.exists(source):
+            files.rename(source, segment_file(directory, base_offset, suffix))
+
+
+class AdoptedFiles:
+    """What ``work`` describes, of ``append`` with files large enough. See ``AppendWork``."""
+
+    needed_bytes = 0
+
+    def __init__(self, log: Log, checked: Iterable[CheckedFile], staging: str) -> None:
+        self._log = log
+        self._files = log.context.files
+        self._checked = tuple(checked)
+        self._staging = staging
+        self._first_offset = self._leader_epoch = -1
+        self.record: dict[str, Any] = {}
+
+    @property
+    def record_count(self) -> int:
+        return sum(each.record_count for each in self._checked)
+
+    def sync_staged(self) -> None:
+        """Whoever wrote them has synced them. This is cheap then, and all that can be asked of
+        somebody who was never seen."""
+        for checked in self._checked:
+            sync_file(self._files, checked.path)
+
+    def _bases(self) -> Iterable[tuple[CheckedFile, int]]:
+        base_offset = self._first_offset
+        for checked in self._checked:
+            yield checked, base_offset
+            base_offset += checked.record_count
+
+    def stop(self) -> None:
+        """The log's own segments are as they are; which one is replaced is seen by its name."""
+
+    def settle(self, first_offset: int, leader_epoch: int) -> dict[str, Any]:
+        self._first_offset, self._leader_epoch = first_offset, leader_epoch
+        self.record = {
+            "mode": MODE,
+            "leader_epoch": leader_epoch,
+            "files": [
+                {
+                    "name": checked.name,
+                    "base_offset": base_offset,
+                    "size_bytes": checked.size_bytes,
+                }
+                for checked, base_offset in self._bases()
+            ],
+        }
+        return self.record
+
+    def place(self) -> None:
+        for checked, base_offset in self._bases():
+            rebase(
+                self._files,
+                checked,
+                base_offset=base_offset,
+                leader_epoch=self._leader_epoch,
+                is_synced=False,
+            )
+            place_segment(self._files, self._log.directory, checked.path, base_offset)
+
+    def apply(self) -> None:
+        log = self._log
+        now_ms = log.context.clock.now_ms()
+        self._leave_active()
+        for checked, base_offset in self._bases():
+            log.segments.add(self._open(checked, base_offset, now_ms))
+            log.own.note_roll(
+                base_offset,
+                RollReason(RollCause.REQUESTED, f"{checked.size_bytes} bytes were committed"),
+                now_ms,
+            )
+        end_offset = self._first_offset + self.record_count
+        log.segments.add(log.new_segment(end_offset))
+        log.log_end_offset = end_offset
+        log.producers.map_end_offset = end_offset
+        log.maybe_snapshot(durable=False)
+        # The journal's record stands for names and offsets until they are durable.
+        log.recovery_point = end_offset
+
+    def _leave_active(self) -> None:
+        log = self._log
+        active = log.segments.active
+        if active.base_offset == self._first_offset:
+            assert active.size_bytes == 0, f"{active} holds batches behind the log's end"
+            active.discard()
+            remove_time_ranges(self._files, log.directory, active.base_offset)
+            log.segments.remove(active)
+        else:
+            active.become_inactive()
+            log.producers.map_end_offset = self._first_offset
+            log.maybe_snapshot(durable=False)
+
+    def _open(self, checked: CheckedFile, base_offset: int, now_ms: int) -> Segment:
+        log = self._log
+        segment = Segment(
+            self._files,
+            log.directory,
+            base_offset,
+            log.config,
+            log.context.handles,
+            created_ms=now_ms,
+            sizes=SegmentSizes(
+                checked.size_bytes,
+                checked.offset_index_bytes,
+                checked.time_index_bytes,
+                modified_ms=now_ms,
+            ),
+        )
+        segment.is_settled = True
+        found = TimestampOffset(NO_TIMESTAMP, base_offset)
+        if checked.max_timestamp_ms >= 0:
+            offset = base_offset + checked.offset_of_max_timestamp
+            found = TimestampOffset(checked.max_timestamp_ms, offset)
+        segment.adopt(size_bytes=checked.size_bytes, max_timestamp=found)
+        return segment
+
+    def sync_placed(self) -> None:
+        directory = self._log.directory
+        for _, base_offset in self._bases():
+            sync_file(self._files, segment_file(directory, base_offset, LOG_SUFFIX))
+        self._files.sync_directory(directory)
+
+    def complete(self) -> None:
+        for checked, base_offset in self._bases():
+            place_time_ranges(self._files, checked, self._log.directory, base_offset=base_offset)
+
+    def finish(self) -> None:
+        """There is nothing left to note."""

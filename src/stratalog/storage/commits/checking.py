@@ -1,0 +1,461 @@
+"""Checking what was staged, before any of it becomes part of a log.
+
+Nothing is believed. A staged file is a plain file in its partition's own staging directory, as long
+as the manifest says, and nobody else has a name for it. Every byte of it is read once: each batch
+has a right CRC and passes the rules that the topic has for producers (``validate_produced``), with
+the same changes where a leader would make some: the time of the append, the topic's compression.
+Then the file is written anew, and so are small ones that become one segment.
+
+A load has no producer: a batch with a producer id, of a transaction, or of control records is
+refused. Offsets and leader epochs are not looked at, since the log gives its own and no CRC covers
+them: an owner that was killed in the middle of giving them leaves a mixture.
+
+Whoever may write to the staging directory may write to the log beside it. This protects a log from
+mistakes, broken disks and half-written files, not from its own user.
+"""
+
+import errno
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from stratalog.config import TopicConfig
+from stratalog.errors import CorruptBatchError, DiskError, RecordError
+from stratalog.records import (
+    BatchHeader,
+    ProducedBatches,
+    SegmentScan,
+    TimeRangeScan,
+    read_header,
+    read_headers,
+    validate_produced,
+)
+from stratalog.storage.appending import produce_rules
+from stratalog.storage.commits.errors import ManifestError, StagedFileError
+from stratalog.storage.commits.manifest import PartitionManifest, StagedFile
+from stratalog.storage.commits.merging import (
+    CheckedFile,
+    SegmentMaker,
+    place_time_ranges,
+    plan_files,
+    rebase,
+    rebase_file,
+)
+from stratalog.storage.commits.staging import (
+    LOG_OVERHEAD_BYTES,
+    NO_LEADER_EPOCH,
+    PREFIX,
+    digest_of,
+)
+from stratalog.storage.files import Entry, File, FileSystem
+from stratalog.storage.layout import OWN_DIRECTORY, STAGING_DIRECTORY, staging_directory
+
+__all__ = [
+    "CheckedFile",
+    "CheckedPartition",
+    "StagedDirectory",
+    "check_kept",
+    "check_partition",
+    "place_time_ranges",
+    "rebase",
+    "rebase_file",
+]
+
+# Little enough that whoever shares the interpreter gets it often, enough that reading costs little.
+_PIECE_BYTES = 2 << 20
+_HEADER_BYTES = 61
+_FILE_BYTES_MAX = 2**31 - 1
+_WHOLE_RANGE = 1 << 40
+_CODEC_BITS = 0x07
+
+# A file that cannot be had is the stager's fault, not a disk's.
+_NOT_TO_BE_HAD = (errno.ENOENT, errno.EINVAL, errno.EACCES, errno.EISDIR, errno.ENXIO, errno.ELOOP)
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPartition:
+    """What becomes part of one log: as segments, or else appended, in this order."""
+
+    is_adopted: bool
+    files: tuple[CheckedFile, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(each.size_bytes for each in self.files)
+
+    @property
+    def record_count(self) -> int:
+        return sum(each.record_count for each in self.files)
+
+
+def check_partition(
+    files: FileSystem,
+    directory: str,
+    part: PartitionManifest,
+    config: TopicConfig,
+    *,
+    staging_id: str,
+    now_ms: int,
+    append_max_bytes: int,
+    is_synced: bool = True,
+    progress: Progress = lambda _bytes: None,
+) -> CheckedPartition:
+    """Check all that ``part``, which appends, has staged in the partition of ``directory``. Its
+    names are durable then, unless ``is_synced`` says that somebody else sees to it.
+
+    ``StagedFileError`` or ``ManifestError`` if it may not be; nothing has changed then. What was
+    staged stays as it is also where other files are made of it, so that this can be done again.
+    """
+    _refuse_other_kinds(part)
+    plan = plan_files(
+        part.files, segment_bytes=config.segment_size_bytes, append_max_bytes=append_max_bytes
+    )
+    staging = StagedDirectory(files, directory, staging_id)
+    check = _PartitionCheck(files, staging, config, now_ms, plan.is_adopted, progress)
+    try:
+        done = tuple(check.group(number, group) for number, group in enumerate(plan.groups))
+        if is_synced:
+            staging.sync()
+    except BaseException:
+        check.discard()
+        raise
+    return CheckedPartition(plan.is_adopted, done)
+
+
+def _refuse_other_kinds(part: PartitionManifest) -> None:
+    is_plain = (part.groups, part.cleaned_to, part.log_start_offset, part.epochs) == ((), -1, 0, ())
+    if not is_plain or not part.files:
+        raise ManifestError("", f"{part.topic_partition} says more than what is appended to it")
+    for each in part.files:
+        if each.base_offset or each.has_aborts:
+            raise ManifestError(
+                "", f"{each.name} of {part.topic_partition} has offsets or aborts of its own"
+            )
+
+
+# --- files ------------------------------------------------------------------------------------
+
+
+class StagedDirectory:
+    """What lies in a partition's staging directory, listed once. Links are none of it."""
+
+    def __init__(self, files: FileSystem, directory: str, staging_id: str) -> None:
+        self.path = staging_directory(directory, staging_id)
+        self._files = files
+        self._directory = directory
+        self._refuse_links()
+        self._entries = {entry.name: entry for entry in self._list(self.path)}
+
+    def _refuse_links(self) -> None:
+        # The partition's own directory holds too many names to be listed for each commit. What is
+        # above a link's target is not what is above the link.
+        own = f"{self._directory}/{OWN_DIRECTORY}"
+        here, above = self._files.stat(self._directory), self._files.stat(f"{own}/..")
+        if here is not None and above is not None and here.inode != above.inode:
+            raise StagedFileError(own, -1, "it is a link")
+        staging = f"{self._directory}/{STAGING_DIRECTORY}"
+        for directory, path in ((own, staging), (staging, self.path)):
+            for entry in self._list(directory):
+                if entry.is_link and f"{directory}/{entry.name}" == path:
+                    raise StagedFileError(path, -1, "it is a link")
+
+    def _list(self, path: str) -> list[Entry]:
+        try:
+            return self._files.list(path)
+        except DiskError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+                raise
+            raise StagedFileError(
+                self.path, -1, "it is not there: nothing was staged, or it was swept away"
+            ) from error
+
+    def open(self, staged: StagedFile, *, size_max: int = _FILE_BYTES_MAX) -> File:
+        """To be read. It is as long as ``staged`` says, and nothing but a file."""
+        path = f"{self.path}/{staged.name}"
+        entry = self._entries.get(staged.name)
+        if entry is None:
+            raise StagedFileError(path, -1, "it is not there; stage it again")
+        if entry.is_link or entry.is_directory or entry.link_count > 1:
+            raise StagedFileError(path, -1, "it is not a file of its own, but a link or directory")
+        if not 0 < staged.size_bytes <= size_max:
+            reason = f"its size is {staged.size_bytes}; a segment has from 1 to {size_max} bytes"
+            raise StagedFileError(path, -1, reason)
+        try:
+            file = self._files.open(path, writable=False)
+        except DiskError as error:
+            if error.errno not in _NOT_TO_BE_HAD:
+                raise
+            raise StagedFileError(path, -1, error.reason) from error
+        found = file.size_bytes()
+        if found != staged.size_bytes:
+            file.close()
+            reason = f"it has {found} bytes, and the manifest says {staged.size_bytes}"
+            raise StagedFileError(path, min(found, staged.size_bytes), reason)
+        return file
+
+    def sync(self) -> None:
+        """Make the names durable, with those of the directories on the way here: once a journal
+        tells of these files, they have to be there."""
+        own = f"{self._directory}/{OWN_DIRECTORY}"
+        staging = f"{self._directory}/{STAGING_DIRECTORY}"
+        for path in (self.path, staging, own, self._directory):
+            self._files.sync_directory(path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Some whole batches of a file, in memory that is used again for the next."""
+
+    position: int
+    buffer: bytearray
+    size_bytes: int
+    headers: list[BatchHeader]
+
+    def batch(self, header: BatchHeader) -> memoryview:
+        start = header.position - self.position
+        return memoryview(self.buffer)[start : start + header.size_bytes]
+
+
+def _pieces(file: File, size_bytes: int, *, batch_bytes_max: int) -> Iterator[_Piece]:
+    """The whole of a file that holds nothing but batches; or ``StagedFileError``."""
+    buffer = bytearray(min(_PIECE_BYTES, size_bytes))
+    position = 0
+    while position < size_bytes:
+        view = memoryview(buffer)[: size_bytes - position]
+        if file.read_into(position, view) < len(view):
+            raise StagedFileError(file.path, position, "it was cut while it was read")
+        try:
+            headers = read_headers(view, position, check_crc=False)
+            first = None if headers else read_header(view, 0, position)
+        except CorruptBatchError as error:
+            raise StagedFileError(file.path, error.position, error.reason) from error
+        if headers:
+            taken = headers[-1].position + headers[-1].size_bytes - position
+            yield _Piece(position, buffer, taken, headers)
+            position += taken
+            continue
+        wanted = _HEADER_BYTES if first is None else first.size_bytes
+        if wanted > size_bytes - position:
+            raise StagedFileError(file.path, position, "it ends in the middle of a batch")
+        # A length is only a number in a file: it asks for memory when the topic would allow it.
+        if wanted > batch_bytes_max:
+            raise StagedFileError(file.path, position, _too_large(wanted, batch_bytes_max))
+        assert wanted > len(view), "a whole batch would have been found"
+        buffer = bytearray(wanted)
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What a manifest says about a file, counted."""
+
+    record_count: int = 0
+    digest: int = 0
+
+    def add(self, headers: list[BatchHeader]) -> None:
+        self.record_count += sum(max(each.record_count, 0) for each in headers)
+        self.digest = digest_of([each.crc for each in headers], self.digest)
+
+    def compare(self, path: str, staged: StagedFile) -> None:
+        if self.record_count != staged.record_count:
+            reason = f"{self.record_count} records, and the manifest says {staged.record_count}"
+            raise StagedFileError(path, -1, reason)
+        if f"{self.digest:08x}" != staged.digest:
+            reason = f"its digest is {self.digest:08x}, and the manifest says {staged.digest}"
+            raise StagedFileError(path, -1, reason)
+
+
+# --- what is appended -------------------------------------------------------------------------
+
+
+class _PartitionCheck:
+    """Of one partition: goes through its groups of files, and makes what they become."""
+
+    def __init__(
+        self,
+        files: FileSystem,
+        staging: StagedDirectory,
+        config: TopicConfig,
+        now_ms: int,
+        is_adopted: bool,
+        progress: Progress,
+    ) -> None:
+        self._files = files
+        self._staging = staging
+        self._config = config
+        self._rules = produce_rules(config)
+        self._now_ms = now_ms
+        self._is_adopted = is_adopted
+        self._progress = progress
+        self._batch_bytes_max = min(config.max_message_bytes, config.segment_size_bytes)
+        self._makers: list[SegmentMaker] = []
+
+    def discard(self) -> None:
+        for maker in self._makers:
+            maker.discard()
+
+    def group(self, number: int, staged: tuple[StagedFile, ...]) -> CheckedFile:
+        """Files that become one, or one that stays as it is if nothing in it has to change."""
+        if len(staged) == 1 and not self._rules.log_append_time:
+            maker = self._maker(staged[0].name, is_written=False)
+            if self._check(staged[0], maker):
+                return maker.finish()
+        # A name that no manifest can have.
+        maker = self._maker(f"merged.{number:05d}.log", is_written=True)
+        for each in staged:
+            self._check(each, maker)
+        return maker.finish()
+
+    def _maker(self, name: str, *, is_written: bool) -> SegmentMaker:
+        maker = SegmentMaker(
+            self._files,
+            self._staging.path,
+            name,
+            self._config,
+            is_written=is_written,
+            is_indexed=self._is_adopted,
+        )
+        self._makers.append(maker)
+        return maker
+
+    def _check(self, staged: StagedFile, maker: SegmentMaker) -> bool:
+        """False as soon as a batch has to change and is not written."""
+        file = self._staging.open(staged)
+        tally = _Tally()
+        try:
+            for piece in _pieces(file, staged.size_bytes, batch_bytes_max=self._batch_bytes_max):
+                tally.add(piece.headers)
+                if not self._take(file.path, piece, maker):
+                    return False
+                self._progress(piece.size_bytes)
+        finally:
+            file.close()
+        tally.compare(file.path, staged)
+        return True
+
+    def _take(self, path: str, piece: _Piece, maker: SegmentMaker) -> bool:
+        offset = maker.next_offset
+        position = maker.size_bytes
+        is_changed = False
+        buffers = []
+        for header in piece.headers:
+            produced = self._validate(path, piece, header, offset)
+            if produced.rebuilt or produced.header.crc != header.crc:
+                is_changed = True
+                if not maker.is_written:
+                    return False
+            else:
+                start = header.position - piece.position
+                size_bytes = header.size_bytes - LOG_OVERHEAD_BYTES
+                PREFIX.pack_into(piece.buffer, start, offset, size_bytes, NO_LEADER_EPOCH)
+            maker.note(position, produced.header, produced.min_timestamp_ms)
+            position += produced.size_bytes
+            offset += produced.header.record_count
+            buffers += produced.buffers
+        if is_changed:
+            maker.take(b"".join(buffers))
+        else:
+            maker.take(memoryview(piece.buffer)[: piece.size_bytes])
+        return True
+
+    def _validate(
+        self, path: str, piece: _Piece, header: BatchHeader, offset: int
+    ) -> ProducedBatches:
+        reason = _unstageable(header)
+        if header.size_bytes > self._batch_bytes_max:
+            reason = _too_large(header.size_bytes, self._batch_bytes_max)
+        if reason is not None:
+            raise StagedFileError(path, header.position, reason)
+        batch = piece.batch(header)
+        # As a producer sends it: the offset that stands there means nothing.
+        PREFIX.pack_into(batch, 0, 0, header.size_bytes - LOG_OVERHEAD_BYTES, NO_LEADER_EPOCH)
+        try:
+            produced = validate_produced(
+                batch,
+                self._rules,
+                first_offset=offset,
+                leader_epoch=NO_LEADER_EPOCH,
+                now_ms=self._now_ms,
+            )
+            if not header.codec_id:
+                # Of compressed ones this was looked at.
+                TimeRangeScan(_WHOLE_RANGE, check_crc=False).feed(batch, 0)
+        except CorruptBatchError as error:
+            raise StagedFileError(path, header.position, error.reason) from error
+        except RecordError as error:
+            raise StagedFileError(path, header.position, str(error)) from error
+        return produced
+
+
+def _too_large(size_bytes: int, limit_bytes: int) -> str:
+    return (
+        f"a batch of {size_bytes} bytes, over the {limit_bytes} that max.message.bytes and "
+        "segment.bytes of the topic allow"
+    )
+
+
+def _unstageable(header: BatchHeader) -> str | None:
+    """Why a batch may not be staged to be appended, whatever the topic says."""
+    if header.magic < 2:
+        return f"a batch of magic {header.magic}; only magic 2 can be staged"
+    if header.is_control:
+        return "a control batch: only a transaction coordinator writes those"
+    if header.is_transactional or header.producer_id >= 0:
+        return f"a batch of producer {header.producer_id}: what is loaded has no producer"
+    if header.attributes & ~_CODEC_BITS:
+        return f"its attributes are {header.attributes:#x}: more than a compression codec"
+    if header.record_count < 1:
+        return "a batch without records"
+    return None
+
+
+# --- what keeps its offsets -------------------------------------------------------------------
+
+
+def check_kept(
+    files: FileSystem,
+    staging: StagedDirectory,
+    staged: StagedFile,
+    config: TopicConfig,
+    *,
+    end_offset: int,
+    progress: Progress = lambda _bytes: None,
+) -> CheckedFile:
+    """Check a file that is going to be the segment ``staged.base_offset``, with the offsets that it
+    has, all below ``end_offset``; and write its indexes.
+
+    It may hold anything that a log may: batches of any magic, of producers and transactions.
+    """
+    maker = SegmentMaker(
+        files,
+        staging.path,
+        staged.name,
+        config,
+        base_offset=staged.base_offset,
+        is_written=False,
+        is_indexed=True,
+    )
+    scan = SegmentScan(staged.base_offset, config.index_interval_bytes, no_headers=True)
+    file = staging.open(staged)
+    tally = _Tally()
+    try:
+        for piece in _pieces(file, staged.size_bytes, batch_bytes_max=_FILE_BYTES_MAX):
+            view = memoryview(piece.buffer)[: piece.size_bytes]
+            scan.feed(view)
+            if scan.fault is not None:
+                raise StagedFileError(file.path, scan.position, scan.fault)
+            tally.add(piece.headers)
+            maker.take(view)
+            progress(piece.size_bytes)
+        tally.compare(file.path, staged)
+        if scan.next_offset > end_offset:
+            reason = f"it reaches to offset {scan.next_offset - 1}, and has to end at {end_offset}"
+            raise StagedFileError(file.path, scan.last_position, reason)
+        return maker.finish()
+    except BaseException:
+        maker.discard()
+        raise
+    finally:
+        with suppress(DiskError):
+            file.close()

@@ -1,0 +1,350 @@
+"""The manifest of a commit: which staged files become part of which logs, and under which id.
+
+    {"version": 1, "id": "3f2a…", "kind": "append", "staging": "<32 hex>", "holder": "spark …",
+     "app": {"name": "<query id>", "version": 17},
+     "partitions": [{"topic": "orders", "topic_id": "", "partition": 0, "files": [
+        {"name": "00007-0-00000.log", "size_bytes": 1048576, "record_count": 900,
+         "digest": "9ae0daaf", "base_offset": 0}]}],
+     "digest": "<sha256 of all the rest>"}
+
+``kind`` is what becomes of the files:
+
+    append    their records are put at the end of the log, in the order of ``files``
+    replace   each of ``groups`` takes the place of its source segments (compaction)
+    restore   an empty log becomes these segments, with the offsets they have (backup)
+
+An id is committed at most once. With ``app``, so is each version of an application's name, and no
+version is taken below one that was: a stream is (query id, batch id). Names of files are plain
+names in the staging directory of their partition. Nothing of a manifest is trusted: sizes, counts
+and digests are compared with the files, and each file is read and checked.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Any, NoReturn
+
+from stratalog.errors import TopicNameError
+from stratalog.storage.commits.errors import ManifestError
+from stratalog.storage.layout import TopicPartition, validate_topic_name
+
+VERSION = 1
+CONTENT_BYTES_MAX = 64 << 20
+FILES_MAX = 1_000_000
+TEXT_CHARACTERS_MAX = 200
+
+_OFFSET_MAX = 2**63 - 1
+_ID = re.compile(r"[0-9A-Za-z._:-]{1,200}")
+_STAGING_ID = re.compile(r"[0-9a-f]{32}")
+_FILE_NAME = re.compile(r"[0-9a-z][0-9a-z-]{0,99}\.log")
+_DIGEST = re.compile(r"[0-9a-f]{8}")
+
+
+class CommitKind(StrEnum):
+    APPEND = "append"
+    REPLACE = "replace"
+    RESTORE = "restore"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedFile:
+    """A ``.log`` of whole batches. ``digest`` is the CRC-32C of its batches' CRCs, in order: what
+    giving it other offsets leaves alone; of a replacement, which keeps them, with its offsets and
+    leader epochs (``kept_digest``). ``has_aborts``: a ``.txnindex`` lies beside it."""
+
+    name: str
+    size_bytes: int
+    record_count: int
+    digest: str
+    base_offset: int = 0
+    has_aborts: bool = False
+
+    @property
+    def stem(self) -> str:
+        return self.name.removesuffix(".log")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSegment:
+    """A segment that was read for a rewrite, as it was then. ``last_crc`` is its last batch's."""
+
+    base_offset: int
+    size_bytes: int
+    last_offset: int
+    last_crc: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replacement:
+    """Segments that follow each other, and the file that takes their place."""
+
+    sources: tuple[SourceSegment, ...]
+    file: StagedFile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionManifest:
+    """What becomes of one log: ``files`` are appended or restored, ``groups`` replaced.
+
+    ``topic_id`` is empty where its writer knew none. ``cleaned_to`` is of a replacement: below it
+    the log is clean afterwards. ``log_start_offset`` and ``epochs``, pairs of epoch and first
+    offset, are of a restore.
+    """
+
+    topic: str
+    partition: int
+    topic_id: str = ""
+    files: tuple[StagedFile, ...] = ()
+    groups: tuple[Replacement, ...] = ()
+    cleaned_to: int = -1
+    log_start_offset: int = 0
+    epochs: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def all_files(self) -> tuple[StagedFile, ...]:
+        return (*self.files, *(group.file for group in self.groups))
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(each.size_bytes for each in self.all_files)
+
+    @property
+    def record_count(self) -> int:
+        return sum(each.record_count for each in self.all_files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppVersion:
+    """An application's own count of its commits: a query and its batch, a job and its run."""
+
+    name: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    manifest_id: str
+    kind: CommitKind
+    staging_id: str
+    partitions: tuple[PartitionManifest, ...]
+    app: AppVersion | None = None
+    holder: str = ""
+    directory_id: str = ""
+
+    def __iter__(self) -> Iterator[PartitionManifest]:
+        return iter(self.partitions)
+
+    def to_json(self) -> dict[str, Any]:
+        """With the digest that ``parse_manifest`` asks for."""
+        body = _body(self)
+        return {**body, "digest": _sealed(body)}
+
+    def encode(self) -> bytes:
+        return json.dumps(self.to_json(), separators=(",", ":")).encode()
+
+
+def stream_id(query_id: str, batch_id: int) -> str:
+    return f"{query_id}:{batch_id}"
+
+
+def is_staging_id(text: str) -> bool:
+    return _STAGING_ID.fullmatch(text) is not None
+
+
+def _body(manifest: Manifest) -> dict[str, Any]:
+    body = asdict(manifest)
+    named = {"id": body.pop("manifest_id"), "staging": body.pop("staging_id")}
+    return {"version": VERSION, **named, **body}
+
+
+def _sealed(body: Mapping[str, Any]) -> str:
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# --- from somebody who need not be trusted ----------------------------------------------------
+
+
+def decode_manifest(content: bytes) -> Manifest:
+    if len(content) > CONTENT_BYTES_MAX:
+        raise ManifestError("", f"it has {len(content)} bytes, more than {CONTENT_BYTES_MAX}")
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ManifestError("", f"it is not JSON: {error}") from error
+    return parse_manifest(value)
+
+
+def parse_manifest(value: Any) -> Manifest:
+    """What ``Manifest.to_json`` gave, or ManifestError."""
+    if not isinstance(value, dict):
+        raise ManifestError("", "it is not a JSON object")
+    given = _Fields(value, str(value.get("id", ""))[:TEXT_CHARACTERS_MAX])
+    if given.number("version") != VERSION:
+        given.refuse(f"its version is {value['version']}; this is written for version {VERSION}")
+    body = {name: each for name, each in value.items() if name != "digest"}
+    if value.get("digest") != _sealed(body):
+        given.refuse("its digest does not match: it was changed after it was made")
+    kind = given.text("kind")
+    if kind not in tuple(CommitKind):
+        given.refuse(f"there is no kind {kind!r}; there are {', '.join(CommitKind)}")
+    manifest = Manifest(
+        manifest_id=given.matching("id", _ID),
+        kind=CommitKind(kind),
+        staging_id=given.matching("staging", _STAGING_ID),
+        partitions=tuple(
+            _partition(given.inner(each, "a partition")) for each in given.rows("partitions")
+        ),
+        app=_app(given),
+        holder=given.text("holder"),
+        directory_id=given.text("directory_id"),
+    )
+    _check_whole(manifest)
+    return manifest
+
+
+def _check_whole(manifest: Manifest) -> None:
+    keys = [each.topic_partition for each in manifest]
+    if not keys:
+        raise ManifestError(manifest.manifest_id, "it names no partition")
+    if len(set(keys)) != len(keys):
+        raise ManifestError(manifest.manifest_id, "it names a partition twice")
+    for each in manifest:
+        names = [file.name for file in each.all_files]
+        if len(set(names)) != len(names):
+            raise ManifestError(manifest.manifest_id, f"{each.topic_partition} has a file twice")
+        is_replacing = manifest.kind is CommitKind.REPLACE
+        if not names or bool(each.files) == is_replacing or bool(each.groups) != is_replacing:
+            wanted = "groups" if is_replacing else "files"
+            raise ManifestError(
+                manifest.manifest_id, f"{each.topic_partition} has no {wanted}, or not only those"
+            )
+    if sum(len(each.all_files) for each in manifest) > FILES_MAX:
+        raise ManifestError(manifest.manifest_id, f"it names more than {FILES_MAX} files")
+
+
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    """A JSON object, and whose it is; each field is read by its type, or refused by its name."""
+
+    values: Mapping[str, Any]
+    manifest_id: str
+
+    def refuse(self, reason: str) -> NoReturn:
+        raise ManifestError(self.manifest_id, reason)
+
+    def inner(self, value: Any, what: str) -> "_Fields":
+        if not isinstance(value, dict):
+            self.refuse(f"{what} is not a JSON object")
+        return replace(self, values=value)
+
+    def number(self, name: str, least: int = 0) -> int:
+        value = self.values.get(name)
+        if type(value) is not int or not least <= value <= _OFFSET_MAX:
+            self.refuse(f"{name} is not a number from {least} on")
+        return value
+
+    def text(self, name: str) -> str:
+        value = self.values.get(name)
+        if not isinstance(value, str) or len(value) > TEXT_CHARACTERS_MAX:
+            self.refuse(f"{name} is not a text of at most {TEXT_CHARACTERS_MAX} characters")
+        return value
+
+    def matching(self, name: str, pattern: re.Pattern[str]) -> str:
+        value = self.text(name)
+        if pattern.fullmatch(value) is None:
+            self.refuse(f"{name} is {value!r}, which does not look like one")
+        return value
+
+    def flag(self, name: str) -> bool:
+        value = self.values.get(name)
+        if not isinstance(value, bool):
+            self.refuse(f"{name} is neither true nor false")
+        return value
+
+    def rows(self, name: str) -> list[Any]:
+        value = self.values.get(name)
+        if not isinstance(value, list) or len(value) > FILES_MAX:
+            self.refuse(f"{name} is not a list")
+        return value
+
+
+def _app(given: _Fields) -> AppVersion | None:
+    if given.values.get("app") is None:
+        return None
+    told = given.inner(given.values["app"], "app")
+    name = told.text("name")
+    if not name:
+        given.refuse("the name of app is empty")
+    return AppVersion(name=name, version=told.number("version"))
+
+
+def _partition(given: _Fields) -> PartitionManifest:
+    topic = given.text("topic") if len(str(given.values.get("topic"))) < 200 else _long(given)
+    try:
+        validate_topic_name(topic)
+    except TopicNameError as error:
+        raise ManifestError(given.manifest_id, str(error)) from error
+    partition = given.number("partition")
+    if partition >= 2**31:
+        given.refuse(f"{partition} is no partition of {topic}")
+    return PartitionManifest(
+        topic=topic,
+        partition=partition,
+        topic_id=given.text("topic_id"),
+        files=tuple(_file(given.inner(each, "a file")) for each in given.rows("files")),
+        groups=tuple(_group(given.inner(each, "a group")) for each in given.rows("groups")),
+        cleaned_to=given.number("cleaned_to", -1),
+        log_start_offset=given.number("log_start_offset"),
+        epochs=tuple(_epoch(given, each) for each in given.rows("epochs")),
+    )
+
+
+def _long(given: _Fields) -> str:
+    """A topic's name may be longer than other texts."""
+    topic = given.values["topic"]
+    return topic if isinstance(topic, str) else given.text("topic")
+
+
+def _file(given: _Fields) -> StagedFile:
+    return StagedFile(
+        name=given.matching("name", _FILE_NAME),
+        size_bytes=given.number("size_bytes"),
+        record_count=given.number("record_count"),
+        digest=given.matching("digest", _DIGEST),
+        base_offset=given.number("base_offset"),
+        has_aborts=given.flag("has_aborts"),
+    )
+
+
+def _group(given: _Fields) -> Replacement:
+    sources = tuple(_source(given.inner(each, "a source")) for each in given.rows("sources"))
+    if not sources:
+        given.refuse("a group names no source")
+    return Replacement(sources=sources, file=_file(given.inner(given.values.get("file"), "a file")))
+
+
+def _source(given: _Fields) -> SourceSegment:
+    return SourceSegment(
+        base_offset=given.number("base_offset"),
+        size_bytes=given.number("size_bytes"),
+        last_offset=given.number("last_offset", -1),
+        last_crc=given.number("last_crc"),
+    )
+
+
+def _epoch(given: _Fields, value: Any) -> tuple[int, int]:
+    if (
+        not isinstance(value, list | tuple)
+        or len(value) != 2
+        or not all(type(each) is int and 0 <= each <= _OFFSET_MAX for each in value)
+    ):
+        given.refuse("an epoch is not [epoch, first offset]")
+    return value[0], value[1]

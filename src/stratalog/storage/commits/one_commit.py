@@ -1,0 +1,263 @@
+"""One commit, step by step: its works, its record in the journal, and what becomes of failures.
+
+The steps are those of ``work``, for all logs together. After a step that raised, the next one is
+``abandon``: before the record is written it takes everything back, behind it nothing more.
+"""
+
+import errno
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from stratalog.errors import DiskError
+from stratalog.storage.commits.appending_work import AppendWork
+from stratalog.storage.commits.errors import CommitRefusedError
+from stratalog.storage.commits.journal import CommitJournal, Offsets, PendingCommit
+from stratalog.storage.commits.manifest import CommitKind, Manifest
+from stratalog.storage.commits.work import PartitionWork, WorkRecord
+from stratalog.storage.directory import LogDirectory
+from stratalog.storage.flushing import SYNC_FILE_SYSTEM_FROM
+from stratalog.storage.log import Log
+
+if TYPE_CHECKING:
+    from stratalog.storage.commits.committing import LogCommits
+
+COMMITTED = "committed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitResult:
+    """``partitions``: between which offsets the records are, as far as that is known."""
+
+    status: str
+    manifest_id: str
+    partitions: Offsets = field(default_factory=dict)
+
+
+class Commit:
+    """One commit. After a step that raised, the next one is ``abandon``."""
+
+    def __init__(
+        self,
+        commits: "LogCommits",
+        directory: LogDirectory,
+        journal: CommitJournal,
+        manifest: Manifest,
+        works: list[PartitionWork],
+    ) -> None:
+        self.manifest = manifest
+        # The record was written, or may have been: from then on nothing goes back.
+        self.is_decided = False
+        self.is_done = False
+        self._commits = commits
+        self._directory = directory
+        self._journal = journal
+        self._works = works
+        # Syncing many files one by one takes longer than one sync of the file system.
+        self._is_synced_together = len(works) >= SYNC_FILE_SYSTEM_FROM
+        for work in works:
+            if isinstance(work, AppendWork):
+                work.is_synced_together = self._is_synced_together
+        self._record: PendingCommit | None = None
+        self._error: DiskError | None = None
+
+    @property
+    def logs(self) -> list[Log]:
+        return [work.log for work in self._works]
+
+    # --- steps --------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Any thread; long."""
+        with self._noting():
+            if self._is_checked_together:
+                self._check_together()
+            else:
+                for work in self._works:
+                    self._commits.go_on()
+                    work.check()
+            self._sync_together()
+            self._check_room()
+        with self._writing():
+            self._journal.prepare()
+
+    @property
+    def _is_checked_together(self) -> bool:
+        is_safe = self.manifest.kind is CommitKind.APPEND and self._commits.check_threads > 1
+        return is_safe and len(self._works) > 1
+
+    def _check_together(self) -> None:
+        """On a few threads: what is appended is read and checked by kernels, which leave the
+        interpreter to others. The first that fails keeps the rest from beginning."""
+        with ThreadPoolExecutor(min(self._commits.check_threads, os.cpu_count() or 1)) as pool:
+            checks = [pool.submit(work.check) for work in self._works]
+            try:
+                for each in as_completed(checks):
+                    each.result()
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def _check_room(self) -> None:
+        """A disk that is full only once the commit is made would take the logs offline."""
+        needed_bytes = sum(work.needed_bytes for work in self._works)
+        reserve_bytes = self._commits.config.log_dir_reserve_bytes
+        free_bytes = self._commits.manager.files.free_bytes(self._directory.path)
+        if needed_bytes and free_bytes < needed_bytes + reserve_bytes:
+            raise CommitRefusedError(
+                f"{needed_bytes} bytes are to be appended in {self._directory.path}, where "
+                f"{free_bytes} are free and log.dir.reserve.bytes={reserve_bytes} stay free"
+            )
+
+    def stop(self) -> None:
+        """Owner's thread; from here on appends are paused."""
+        for work in self._works:
+            if self._directory.logs.get(work.key) is not work.log:
+                raise CommitRefusedError(f"{work.key} was deleted while its files were checked")
+            self._commits.check_usable(self._directory, work.log)
+            work.stop()
+
+    def settle(self) -> None:
+        """Any thread; short. When it returns, the commit is made."""
+        with self._writing():
+            self._flush_together()
+            records = [work.settle() for work in self._works]
+            for work in self._works:
+                if work.log.is_closed:
+                    raise CommitRefusedError(f"{work.key} was deleted just now")
+            self._decide(records)
+            for work in self._works:
+                with self._unless_deleted(work):
+                    work.place()
+
+    def _decide(self, records: list[WorkRecord]) -> None:
+        manifest = self.manifest
+        self._record = PendingCommit(
+            manifest_id=manifest.manifest_id,
+            kind=manifest.kind,
+            staging_id=manifest.staging_id,
+            app=manifest.app,
+            at_ms=self._commits.manager.clock.now_ms(),
+            work=tuple(records),
+        )
+        try:
+            self._journal.commit(self._record)
+            self.is_decided = True
+        except DiskError:
+            self.is_decided = self._journal.failure is not None
+            raise
+        except BaseException:
+            # Whoever is interrupted in there cannot say that it was not.
+            self.is_decided = True
+            raise
+
+    def apply(self) -> None:
+        """Owner's thread: the logs take in what was placed, and appends go on."""
+        with self._noting():
+            for work in self._works:
+                if work.log.is_closed:
+                    continue  # deleted since; or let go of, and then it is rolled forward
+                work.apply()
+                self._move_high_watermark(work.log)
+
+    def complete(self) -> None:
+        """Any thread: what was done is made durable, and the journal told so."""
+        with self._writing():
+            self._sync_together()
+            for work in self._works:
+                with self._unless_deleted(work):
+                    work.complete()
+            self._close()
+
+    def finish(self) -> CommitResult:
+        """Owner's thread."""
+        assert self._record is not None, f"{self.manifest.manifest_id} was not settled"
+        for work in self._works:
+            if not work.log.is_closed:
+                work.finish()
+                self._move_high_watermark(work.log)
+        if self.is_done:
+            self._commits.ended(self)
+        else:
+            self._commits.leave_unfinished(self)
+        return CommitResult(
+            status=COMMITTED,
+            manifest_id=self.manifest.manifest_id,
+            partitions=self._record.committed.offsets,
+        )
+
+    def abandon(self) -> None:
+        """Owner's thread, after a step that raised. If the commit was not made, everything is as
+        it was. If it was, the next start will bring it about, and until then the logs stay as
+        they are."""
+        error = self._error
+        if self.is_decided and error is None:
+            error = DiskError(
+                "commit", self._directory.path, 0, "what was committed could not be put in place"
+            )
+        for work in self._works:
+            if error is not None:
+                work.log.fail(error)
+            work.abandon()
+        if not self.is_decided:
+            # Else its staging is what the next start goes by.
+            self._commits.ended(self)
+
+    # --- what the steps share -----------------------------------------------------------------
+
+    def close(self) -> None:
+        """Tell the journal once more that nothing is left to be done, if that did not work."""
+        with suppress(DiskError), self._writing():
+            self._close()
+
+    def _close(self) -> None:
+        if self._record is not None and not self.is_done:
+            self.is_done = self._commits.finish_record(
+                self._journal, self._record, self._directory.path
+            )
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Nobody lets go of the directories meanwhile."""
+        with self._commits.gate.passed(), self._noting():
+            yield
+
+    def _sync_together(self) -> None:
+        """For works that leave their syncs to it: as ``flush_together`` does."""
+        if self._is_synced_together:
+            self._commits.manager.files.sync_file_system(self._directory.path)
+
+    def _flush_together(self) -> None:
+        """Appends are waiting: only if so many logs have something to flush."""
+        due = [each for each in self._works if isinstance(each, AppendWork) and each.is_flush_due]
+        if len(due) >= SYNC_FILE_SYSTEM_FROM:
+            self._commits.manager.files.sync_file_system(self._directory.path)
+            for work in due:
+                work.is_flushed = True
+
+    @contextmanager
+    def _unless_deleted(self, work: PartitionWork) -> Iterator[None]:
+        """A log that is deleted takes all with it, at any moment: that is no failure of a disk."""
+        try:
+            yield
+        except DiskError:
+            if not work.log.is_closed:
+                raise
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        try:
+            yield
+        except DiskError as error:
+            # A sync that failed may have dropped what it could not write: neither trying again
+            # nor reading it back would prove anything.
+            is_failed_sync = error.operation in ("fsync", "syncfs") and error.errno != errno.ENOENT
+            if self.is_decided or is_failed_sync:
+                self._error = self._error or error
+            raise
+
+    def _move_high_watermark(self, log: Log) -> None:
+        if self._commits.moves_high_watermark:
+            log.raise_high_watermark(log.log_end_offset)

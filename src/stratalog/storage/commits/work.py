@@ -1,0 +1,84 @@
+"""What a commit does to one log, step by step: the shape that each kind of commit fills.
+
+The steps, in order, and on which thread:
+
+    check     any, long     read what was staged; nothing of the log changes
+    stop      owner's       appends are paused: where the log ends is fixed
+    settle    any           make durable all that the journal's record will stand on; returns what
+                            the record says about this log
+    place     any           the record is durable: put the files where they belong. The same as
+                            rolling forward, which does it again after a crash, with the record
+                            alone to go by
+    apply     owner's       the log takes them in; appends go on
+    complete  any           make durable what the record need not stand for any more
+    finish    owner's       note it
+    abandon   owner's       instead of the rest, if the record was not written: nothing has changed
+"""
+
+import errno
+from typing import Any, Protocol
+
+from stratalog.errors import CorruptFileError, DiskError
+from stratalog.storage.checkpoint import format_id
+from stratalog.storage.files import FileSystem
+from stratalog.storage.layout import TopicPartition, parse_segment_file
+from stratalog.storage.log import Log
+
+WorkRecord = dict[str, Any]
+
+
+def topic_id_of(log: Log) -> str:
+    """As manifests and records of the journal have it; empty where the log has none."""
+    return "" if log.topic_id is None else format_id(log.topic_id)
+
+
+def sync_file(files: FileSystem, path: str) -> None:
+    """Make the bytes of a file durable, whoever wrote them; one that was deleted needs none."""
+    try:
+        file = files.open(path)
+    except DiskError as error:
+        if error.errno == errno.ENOENT:
+            return
+        raise
+    try:
+        file.sync()
+    finally:
+        file.close()
+
+
+def refuse_lost(files: FileSystem, directory: str, staged: str, base_offset: int) -> None:
+    """``staged`` was committed, and is neither in staging nor in the segment ``base_offset``. That
+    is well if the log has gone on, so that it was there once; else its offsets, which somebody was
+    told of, would be given to other records."""
+    for entry in files.list(directory):
+        found = parse_segment_file(entry.name)
+        if found is not None and not found.state and found.offset > base_offset:
+            return
+    raise CorruptFileError(
+        staged,
+        "was committed and is gone before it became part of its log; put it back, or set the "
+        f"directory {directory} aside, and start again",
+    )
+
+
+class PartitionWork(Protocol):
+    """``settle`` returns JSON with ``topic``, ``partition``, ``mode``, by which it is rolled
+    forward, and ``first_offset`` and ``end_offset``, between which the records are."""
+
+    @property
+    def key(self) -> TopicPartition: ...
+    @property
+    def log(self) -> Log: ...
+    @property
+    def needed_bytes(self) -> int:
+        """How much more is written once the commit is made: there had better be room for it."""
+        ...
+
+    def check(self) -> None: ...
+    def stop(self) -> None: ...
+    def settle(self) -> WorkRecord: ...
+    def place(self) -> None: ...
+    def apply(self) -> None: ...
+    def complete(self) -> None: ...
+    def finish(self) -> None: ...
+    def abandon(self) -> None: ...

@@ -1,0 +1,292 @@
+"""Backups of directories that nobody owns, and restoring them into empty ones."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from backup_worlds import (
+    START_MS,
+    backed_up,
+    end_offset,
+    log_bytes,
+    produced_rows,
+    restored,
+    rows,
+    store_at,
+    stratalog,
+    values,
+    write,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+import stratalog as engine
+from stratalog.handover.backing_up import BackupOptions, back_up
+from stratalog.records import build_batch
+from stratalog.storage.backup.checking import check_store
+from stratalog.storage.backup.errors import BackupDamagedError, BackupError
+from stratalog.storage.backup.manifest import decode_manifest
+from stratalog.storage.check import check
+
+
+def test_what_is_restored_has_the_same_bytes_offsets_and_records(tmp_path: Path) -> None:
+    source, target, copy = tmp_path / "logs", tmp_path / "backups", tmp_path / "copy"
+    write(source, {("orders", p): [rows(p * 100 + 4 * n, 4) for n in range(8)] for p in (0, 1)})
+
+    backed_up(source, target)
+    restored(target, copy)
+
+    assert log_bytes(copy) == log_bytes(source)
+    for partition in (0, 1):
+        assert values(copy, "orders", partition) == values(source, "orders", partition)
+        assert end_offset(copy, "orders", partition) == end_offset(source, "orders", partition)
+
+
+def test_a_second_backup_reads_and_copies_only_new_segments(tmp_path: Path) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    write(source, {("orders", 0): [rows(4 * n, 4) for n in range(9)]})
+    first = backed_up(source, target)
+    again = backed_up(source, target)
+    write(source, {("orders", 0): [rows(100, 4)]})
+
+    third = backed_up(source, target)
+
+    assert (again.copied_files, again.read_bytes) == (0, 0)
+    assert 0 < third.read_bytes < first.read_bytes / 2
+    assert third.manifest.parent == again.manifest.backup_id
+
+
+def test_a_segment_that_was_rewritten_is_copied_anew(tmp_path: Path) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    write(source, {("orders", 0): [rows(4 * n, 4) for n in range(6)]})
+    first = backed_up(source, target)
+    path = source / "orders-0" / f"{0:020d}.log"
+    kept = path.read_bytes()
+    path.unlink()
+    path.write_bytes(kept[: len(kept) // 3])  # a compaction has left the first of three batches
+
+    second = backed_up(source, target)
+
+    assert second.copied_bytes == len(kept) // 3
+    restored(target, tmp_path / "now", is_sound=False)  # its indexes tell of more
+    assert log_bytes(tmp_path / "now") == log_bytes(source)
+    restored(target, tmp_path / "then", at=first.manifest.backup_id)
+    assert log_bytes(tmp_path / "then")[f"orders-0/{0:020d}.log"] == kept
+
+
+def test_a_log_that_starts_inside_a_segment_starts_there_again(tmp_path: Path) -> None:
+    source, target, copy = tmp_path / "logs", tmp_path / "backups", tmp_path / "copy"
+    write(source, {("orders", 0): [rows(4 * n, 4) for n in range(6)]})
+    with engine.open_directory(source, topics={"orders": {}}) as logs:
+        logs.log("orders").delete_records(before_offset=6)
+
+    backed_up(source, target)
+    restored(target, copy)
+
+    assert values(copy, "orders") == values(source, "orders")
+    assert values(copy, "orders")[0][0] == 6
+
+
+def test_a_moment_before_all_that_is_left_restores_an_empty_log_that_goes_on_there(
+    tmp_path: Path,
+) -> None:
+    source, target, copy = tmp_path / "logs", tmp_path / "backups", tmp_path / "copy"
+    write(source, {("orders", 0): [rows(4 * n, 4) for n in range(6)]})
+    with engine.open_directory(source, topics={"orders": {}}) as logs:
+        logs.log("orders").delete_records(before_offset=14)
+    backed_up(source, target)
+
+    restored(target, copy, until_ms=START_MS + 2000)
+
+    assert values(copy, "orders") == []
+    assert end_offset(copy, "orders") == 14
+
+
+def test_producers_and_transactions_are_what_they_were(tmp_path: Path) -> None:
+    source, target, copy = tmp_path / "logs", tmp_path / "backups", tmp_path / "copy"
+    produced_rows(source)
+
+    backed_up(source, target)
+    restored(target, copy)
+
+    def facts(log_dir: Path) -> object:
+        with engine.open_directory(log_dir, topics={"orders": {}}) as logs:
+            log = logs.log("orders")._log
+            return (
+                [(each.producer_id, each.epoch, each.last_sequence) for each in log.producers],
+                [list(each.transaction_index) for each in log.segments if each.size_bytes],
+                log.last_stable_offset,
+                log.epochs.entries,
+            )
+
+    assert facts(copy) == facts(source)
+
+
+def test_only_the_topics_that_are_asked_for_are_restored(tmp_path: Path) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    write(source, {("orders", 0): [rows(0, 4)], ("payments", 0): [rows(0, 2)]})
+    backed_up(source, target)
+
+    restored(target, tmp_path / "copy", topics=["payments"])
+
+    assert set(log_bytes(tmp_path / "copy")) == {f"payments-0/{0:020d}.log"}
+    with pytest.raises(BackupError, match="has no topic nothing"):
+        restored(target, tmp_path / "other", topics=["nothing"])
+
+
+@pytest.mark.parametrize("until_ms", [None, 0, 2**60])
+def test_a_topic_comes_from_a_backup_that_has_it(tmp_path: Path, until_ms: int | None) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    write(source, {("orders", 0): [rows(0, 4)], ("payments", 0): [rows(0, 2)]})
+    backed_up(source, target, topics=("orders",))
+    backed_up(source, target, topics=("payments",))
+    backed_up(source, target, topics=("orders",))
+
+    restored(target, tmp_path / "copy", topics=["payments"], until_ms=until_ms)
+
+    assert (tmp_path / "copy" / "payments-0").is_dir()
+
+
+def test_a_directory_that_is_not_empty_is_not_restored_into(tmp_path: Path) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    write(source, {("orders", 0): [rows(0, 4)]})
+    backed_up(source, target)
+    before = log_bytes(source)
+
+    with pytest.raises(BackupError, match="is not empty"):
+        restored(target, source)
+
+    assert log_bytes(source) == before
+
+
+def test_a_directory_that_holds_other_things_is_not_backed_up_to(tmp_path: Path) -> None:
+    source = tmp_path / "logs"
+    write(source, {("orders", 0): [rows(0, 4)]})
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "letter.txt").write_text("dear reader")
+
+    with pytest.raises(BackupError, match="is not empty and holds no backups"):
+        backed_up(source, tmp_path / "home")
+
+
+# --- damage -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("change", ["flipped", "cut", "missing"])
+def test_a_backup_that_was_tampered_with_is_refused_and_leaves_nothing(
+    tmp_path: Path, change: str
+) -> None:
+    source, target, copy = tmp_path / "logs", tmp_path / "backups", tmp_path / "copy"
+    write(source, {("orders", 0): [rows(4 * n, 4) for n in range(6)]})
+    manifest = backed_up(source, target).manifest
+    stored = manifest.topics[0].partitions[0].segments[1].log
+    path = Path(store_at(target).path(stored))
+    content = bytearray(path.read_bytes())
+    content[70] ^= 1
+    path.write_bytes(content[:-1] if change == "cut" else content)
+    if change == "missing":
+        path.unlink()
+
+    with pytest.raises(BackupDamagedError):
+        restored(target, copy)
+
+    assert not copy.exists() or {each.name for each in copy.iterdir()} <= {".lock"}
+    found = check_store(store_at(target))
+    assert len(found.findings) == 1
+    assert manifest.backup_id in found.findings[0]
+    if change == "flipped":
+        with pytest.raises(BackupDamagedError, match="remove the file and back up again"):
+            backed_up(source, target, verify=True)
+        path.unlink()
+    backed_up(source, target, verify=True)
+    restored(target, copy, at=manifest.backup_id)
+
+
+def test_a_manifest_that_was_tampered_with_is_refused(tmp_path: Path) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    write(source, {("orders", 0): [rows(0, 4)]})
+    manifest = backed_up(source, target).manifest
+    path = Path(store_at(target).manifest_path(manifest.backup_id))
+    changed = json.loads(path.read_bytes())
+    changed["topics"][0]["partitions"][0]["log_start_offset"] = 1
+    path.write_text(json.dumps(changed))
+
+    with pytest.raises(BackupDamagedError, match="it was changed after it was made"):
+        restored(target, tmp_path / "copy")
+    assert "it was changed" in check_store(store_at(target)).findings[0]
+
+
+@given(
+    content=st.binary(max_size=200)
+    | st.recursive(
+        st.none() | st.integers() | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner),
+    ).map(lambda value: json.dumps(value).encode())
+)
+def test_whatever_a_manifest_holds_is_refused_in_one_sentence(content: bytes) -> None:
+    with pytest.raises(BackupDamagedError):
+        decode_manifest("m.json", content)
+
+
+def test_damage_of_the_source_is_told_and_kept_as_it_is(tmp_path: Path) -> None:
+    source, target, copy = tmp_path / "logs", tmp_path / "backups", tmp_path / "copy"
+    write(source, {("orders", 0): [rows(4 * n, 4) for n in range(6)]})
+    path = source / "orders-0" / f"{0:020d}.log"
+    content = bytearray(path.read_bytes())
+    content[200] ^= 1
+    path.write_bytes(content)
+
+    done = stratalog("log", "backup", target, "--log-dir", source)
+
+    assert done.exit_code == 1
+    assert "orders-0: segment 0 at byte" in done.stderr
+    restored(target, copy, is_sound=False)
+    assert log_bytes(copy) == log_bytes(source)
+    with pytest.raises(BackupError, match="Where a moment lies in it cannot be told"):
+        restored(target, tmp_path / "other", until_ms=START_MS)
+
+
+def test_a_half_written_batch_at_the_end_is_left_out(tmp_path: Path) -> None:
+    source, target, copy = tmp_path / "logs", tmp_path / "backups", tmp_path / "copy"
+    write(source, {("orders", 0): [rows(4 * n, 4) for n in range(5)]})
+    path = sorted((source / "orders-0").glob("*.log"))[-1]
+    content = path.read_bytes()
+    path.write_bytes(content + content[:40])
+
+    backed_up(source, target)
+    restored(target, copy)
+
+    assert end_offset(copy, "orders") == 20
+    assert check(str(copy)) == []
+
+
+def test_a_record_of_the_very_moment_is_kept_and_epochs_that_began_later_are_not(
+    tmp_path: Path,
+) -> None:
+    source, target, copy = tmp_path / "logs", tmp_path / "backups", tmp_path / "copy"
+    with engine.open_directory(source, create=True, topics={"orders": {}}) as logs:
+        log = logs.create("orders")._log
+        for epoch in range(4):
+            log.append_as_leader(build_batch(rows(3 * epoch, 3)), leader_epoch=epoch)
+    backed_up(source, target)
+
+    restored(target, copy, until_ms=START_MS + 5_000)  # the last of the second batch
+
+    epochs = (copy / "orders-0" / "leader-epoch-checkpoint").read_text()
+    assert epochs == "0\n2\n0 0\n1 3\n"
+    assert end_offset(copy, "orders") == 6
+
+
+@pytest.mark.parametrize("partitions", [1, 12])
+def test_several_threads_make_the_same_backup(tmp_path: Path, partitions: int) -> None:
+    source, target, copy = tmp_path / "logs", tmp_path / "backups", tmp_path / "copy"
+    batches = {("orders", p): [rows(100 * p + n, 1) for n in range(5)] for p in range(partitions)}
+    write(source, batches, segment_batches=2)
+
+    with ThreadPoolExecutor(4) as pool:
+        result = back_up(str(source), store_at(target), BackupOptions(verify=True), each=pool.map)
+    restored(target, copy)
+
+    assert log_bytes(copy) == log_bytes(source)
+    assert len(list(result.manifest.partitions)) == partitions

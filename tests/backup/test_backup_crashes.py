@@ -1,0 +1,187 @@
+"""Power is cut before every operation of a backup and of a restore."""
+
+import contextlib
+
+import pytest
+from simulated_worlds import LOG_DIR, ORDERS, World, batches_of, open_manager, records_of, staged
+
+from stratalog.errors import DiskFullError, StratalogError
+from stratalog.storage.backup.checking import check_store
+from stratalog.storage.backup.errors import BackupError
+from stratalog.storage.backup.laying_out import RESTORING_DIRECTORY
+from stratalog.storage.backup.store import LocalBackupStore
+from stratalog.storage.directory import LogDirectory
+from stratalog.testing import CrashMode, SimulatedFileSystem
+
+MODES = list(CrashMode)
+
+
+def moments(disk: SimulatedFileSystem) -> list[SimulatedFileSystem]:
+    """From now on, what the disk is before each operation."""
+    kept: list[SimulatedFileSystem] = []
+    disk.observer = lambda _operation: kept.append(disk.clone())
+    return kept
+
+
+def backed_up_twice() -> tuple[World, list[SimulatedFileSystem], dict[str, bytes]]:
+    """The second backup's crash points; what each backup is to restore, by its id."""
+    world = World()
+    world.append(batches_of([[1, 2], [3], [4, 5], [6]]))
+    expected = {world.back_up().manifest.backup_id: world.log()}
+    world.append(batches_of([[7], [8], [9], [10, 11]], 100))
+    kept = moments(world.disk)
+    expected[world.back_up().manifest.backup_id] = world.log()
+    world.disk.observer = lambda _operation: None
+    kept.append(world.disk)
+    return world, kept, expected
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_crash_of_a_backup_leaves_the_earlier_ones_whole(mode: CrashMode) -> None:
+    world, kept, expected = backed_up_twice()
+    seen = set()
+    for number, moment in enumerate(kept):
+        world.store = LocalBackupStore(moment.after_crash(mode, seed=number), "/backups")
+        ids = world.store.backup_ids()
+        seen.add(len(ids))
+
+        for backup_id in ids:
+            assert world.log(world.restore(at=backup_id)) == expected[backup_id]
+        assert check_store(world.store).findings == []
+        again = world.back_up().manifest.backup_id
+        assert world.log(world.restore(at=again)) == world.log()
+    assert seen == {1, 2}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_crash_of_a_restore_never_leaves_what_a_broker_would_open(mode: CrashMode) -> None:
+    world = World()
+    world.append(batches_of([[1, 2], [3], [4, 5], [6]]))
+    world.back_up()
+    whole = world.opened(world.restore())
+    disk = SimulatedFileSystem(now_ms=world.clock.now_ms)
+    kept = moments(disk)
+    world.restoring(disk).run()
+    for number, moment in enumerate(kept):
+        left = moment.after_crash(mode, seed=number)
+        names = {each.name for each in left.list(LOG_DIR)} if left.exists(LOG_DIR) else set()
+        if RESTORING_DIRECTORY in names:
+            with pytest.raises(StratalogError):
+                LogDirectory(left, LOG_DIR).replicas()
+        elif names - {".lock"}:
+            assert world.opened(left) == whole
+            continue
+
+        world.restoring(left).run()
+
+        assert world.opened(left) == whole
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_crash_of_a_restoring_commit_leaves_all_of_it_or_nothing(mode: CrashMode) -> None:
+    world = World()
+    world.append(batches_of([[1, 2], [3], [4, 5], [6]]))
+    world.back_up()
+    expected = world.opened(world.restore())
+    disk = SimulatedFileSystem(now_ms=world.clock.now_ms)
+    manager = open_manager(disk, world.clock)
+    manager.create(ORDERS)
+    disk.sync_file_system("/")
+    kept = moments(disk)
+    manager.commits.run(staged(world, disk))
+    disk.observer = lambda _operation: None
+    kept.append(disk.clone())
+    seen = set()
+    for number, moment in enumerate(kept):
+        left = moment.after_crash(mode, seed=number)
+        again = open_manager(left, world.clock)
+        log = again.get(ORDERS)
+        found = records_of(log), log.log_start_offset, log.log_end_offset
+        seen.add(bool(found[0]))
+        assert found == ((expected) if found[0] else ([], 0, 0))
+        assert len(list(log.producers)) == 0
+        assert (again.commits.status("restore-1") is not None) == bool(found[0])
+        if not found[0]:
+            again.commits.run(staged(world, left))
+        assert records_of(again.get(ORDERS)) == expected[0]
+        again.shutdown()
+    assert seen == {False, True}
+
+
+def test_every_failed_operation_of_a_backup_is_one_clear_error_and_costs_no_other() -> None:
+    world = World()
+    world.append(batches_of([[1, 2], [3], [4, 5], [6]]))
+    first = world.back_up().manifest.backup_id
+    world.append(batches_of([[7], [8]], 100))
+    for number in range(1, 1000):
+        disk = world.disk.clone()
+        fault = disk.fail(disk.operations + number)
+        world.store = LocalBackupStore(disk, "/backups")
+        try:
+            world.back_up()
+        except StratalogError:
+            assert world.store.backup_ids()[0] == first
+            assert check_store(world.store).findings == []
+            continue
+        if fault.times:
+            break
+    assert number > 10
+
+
+def test_a_disk_that_fills_up_ends_a_restore_and_leaves_nothing() -> None:
+    world = World()
+    world.append(batches_of([[1, 2], [3], [4, 5], [6]]))
+    world.back_up()
+    disk = SimulatedFileSystem(now_ms=world.clock.now_ms)
+    restore = world.restoring(disk)
+    restore.check()
+    disk.capacity_bytes = 6_000
+
+    with pytest.raises(DiskFullError):
+        restore.run()
+
+    assert {each.name for each in disk.list(LOG_DIR)} == {".lock"}
+    disk.capacity_bytes = 100
+    with pytest.raises(BackupError, match="do not fit"):
+        world.restoring(disk).run()
+
+
+def test_two_backups_to_one_store_are_not_made_at_a_time() -> None:
+    world = World()
+    world.append(batches_of([[1]]))
+    run = world.store.begin()
+
+    with pytest.raises(BackupError, match="another backup is being written"):
+        world.back_up()
+
+    run.close()
+    world.back_up()
+
+
+def test_every_failed_operation_of_a_restoring_commit_is_made_good_by_the_next_start() -> None:
+    world = World()
+    world.append(batches_of([[1, 2], [3], [4, 5], [6]]))
+    world.back_up()
+    expected = world.opened(world.restore())
+    blank = SimulatedFileSystem(now_ms=world.clock.now_ms)
+    first = open_manager(blank, world.clock)
+    first.create(ORDERS)
+    first.shutdown()
+    for number in range(1, 1000):
+        disk = blank.clone()
+        manager = open_manager(disk, world.clock)
+        manifest = staged(world, disk)
+        fault = disk.fail(disk.operations + number)
+        with contextlib.suppress(StratalogError):
+            manager.commits.run(manifest)
+        if fault.times:
+            break
+        left = disk.after_crash(CrashMode.KEEP_ALL)
+        again = open_manager(left, world.clock)
+        if again.commits.status(manifest.manifest_id) is None:
+            assert again.get(ORDERS).log_end_offset == 0
+            again.commits.run(staged(world, left))
+        log = again.get(ORDERS)
+        assert (records_of(log), log.log_start_offset, log.log_end_offset) == expected
+        again.shutdown()
+    assert number > 20

@@ -1,0 +1,223 @@
+"""Restoring into topics that are there and empty: as a commit."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from backup_worlds import (
+    START_MS,
+    backed_up,
+    consumed,
+    end_offset,
+    log_bytes,
+    produced,
+    produced_rows,
+    rows,
+    store_at,
+    stratalog,
+    values,
+    write,
+)
+
+import stratalog as engine
+from broker_fixture import running_broker
+from stratalog.handover.handover import Handover
+from stratalog.handover.owning import owned, owner_config
+from stratalog.handover.restoring import RestoreResult
+from stratalog.handover.restoring_commit import restore_topics
+from stratalog.metadata.topics import NewTopic
+from stratalog.storage.backup.restore_plan import choose_backup, plan_restore
+from stratalog.storage.check import check
+from stratalog.storage.commits.errors import CommitRefusedError, StagedFileError
+from stratalog.storage.commits.manifest import Manifest
+
+
+def served(
+    log_dir: Path, *topics: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+) -> None:
+    """A directory that a broker of ours knows, with these topics, empty."""
+    config = owner_config(str(log_dir), {})
+    with owned(config, is_remembered=True) as opened:
+        for each in topics:
+            opened.store.create_topic(
+                NewTopic(
+                    name=each,
+                    partition_count=partitions,
+                    replication_factor=1,
+                    configs=configs or {},
+                )
+            )
+    with owned(config, is_remembered=True):
+        pass
+
+
+def committed(target: Path, log_dir: Path, *, until_ms: int | None = None) -> RestoreResult:
+    store = store_at(target)
+    plan = plan_restore(store, choose_backup(store, until_ms=until_ms), until_ms=until_ms)
+    result = restore_topics(store, plan, str(log_dir))
+    assert check(str(log_dir)) == []
+    return result
+
+
+def test_a_commit_restores_the_same_bytes_into_an_empty_topic(tmp_path: Path) -> None:
+    source, target, other = tmp_path / "logs", tmp_path / "backups", tmp_path / "other"
+    write(source, {("orders", p): [rows(p * 100 + 4 * n, 4) for n in range(8)] for p in (0, 1)})
+    backed_up(source, target)
+    served(other, "orders", partitions=2)
+
+    committed(target, other)
+
+    assert log_bytes(other) == log_bytes(source)
+    assert values(other, "orders", 1) == values(source, "orders", 1)
+    assert not list(other.glob(".stratalog-staging-*"))
+
+
+def test_a_topic_that_holds_records_is_not_restored_into(tmp_path: Path) -> None:
+    source, target, other = tmp_path / "logs", tmp_path / "backups", tmp_path / "other"
+    write(source, {("orders", 0): [rows(0, 4)]})
+    backed_up(source, target)
+    served(other, "orders")
+    committed(target, other)
+    before = log_bytes(other)
+
+    with pytest.raises(CommitRefusedError, match="orders-0 is not empty"):
+        committed(target, other)
+
+    assert log_bytes(other) == before
+    assert not list(other.glob(".stratalog-staging-*"))
+
+
+def test_a_running_broker_takes_a_backup_in_and_goes_on_with_a_later_epoch(tmp_path: Path) -> None:
+    source, target, other = tmp_path / "logs", tmp_path / "backups", tmp_path / "other"
+    with running_broker(source) as broker:
+        produced(broker.bootstrap_server, "orders", 20)
+    with running_broker(source) as broker:  # a second leader epoch
+        produced(broker.bootstrap_server, "orders", 20)
+        backed_up(source, target, include_active=True)
+    with running_broker(other) as broker:
+        done = stratalog("log", "restore", str(target), "--log-dir", str(other))
+        assert done.exit_code == 0, done.stderr
+        assert consumed(broker.bootstrap_server, "orders") == list(range(40))
+        produced(broker.bootstrap_server, "orders", 5)
+        assert consumed(broker.bootstrap_server, "orders")[-5:] == list(range(40, 45))
+
+    before = (source / "orders-0" / f"{0:020d}.log").read_bytes()
+    assert (other / "orders-0" / f"{0:020d}.log").read_bytes() == before
+    assert check(str(other)) == []
+    epochs = (other / "orders-0" / "leader-epoch-checkpoint").read_text().split("\n")[2:]
+    assert len(epochs) >= 3
+    assert sorted(epochs[:-1], key=lambda line: int(line.split()[0])) == epochs[:-1]
+
+
+def test_a_moment_can_be_restored_by_a_commit(tmp_path: Path) -> None:
+    source, target, other = tmp_path / "logs", tmp_path / "backups", tmp_path / "other"
+    write(source, {("orders", 0): [rows(4 * n, 4) for n in range(8)]})
+    backed_up(source, target)
+    served(other, "orders")
+
+    committed(target, other, until_ms=START_MS + 17_500)
+
+    assert [offset for offset, _ in values(other, "orders")] == list(range(16))
+    assert log_bytes(source)[f"orders-0/{12:020d}.log"].startswith(
+        log_bytes(other)[f"orders-0/{12:020d}.log"]
+    )
+
+
+def test_a_log_that_starts_late_and_ends_behind_its_last_batch_does_so_again(
+    tmp_path: Path,
+) -> None:
+    source, target, other = tmp_path / "logs", tmp_path / "backups", tmp_path / "other"
+    write(source, {("orders", 0): [rows(4 * n, 4) for n in range(6)]})
+    with engine.open_directory(source, topics={"orders": {}}) as logs:
+        logs.log("orders").delete_records(before_offset=6)
+    # A compaction has taken the last batch of the last closed segment.
+    last = source / "orders-0" / f"{12:020d}.log"
+    last.write_bytes(last.read_bytes()[: last.stat().st_size * 2 // 3])
+    backed_up(source, target)
+    served(other, "orders")
+
+    committed(target, other)
+
+    assert values(other, "orders")[0][0] == 6
+    assert values(other, "orders")[-1][0] == 19
+    assert end_offset(other, "orders") == end_offset(source, "orders") == 24
+
+
+def test_aborted_transactions_stay_aborted_and_open_ones_open(tmp_path: Path) -> None:
+    source, target, other = tmp_path / "logs", tmp_path / "backups", tmp_path / "other"
+    produced_rows(source)
+    backed_up(source, target)
+    served(other, "orders")
+
+    committed(target, other)
+
+    def facts(log_dir: Path) -> object:
+        with engine.open_directory(log_dir, topics={"orders": {}}) as logs:
+            log = logs.log("orders")._log
+            indexes = [list(each.transaction_index) for each in log.segments if each.size_bytes]
+            return indexes, log.last_stable_offset
+
+    assert facts(other) == facts(source)
+
+
+def test_a_topic_that_is_not_there_is_made_with_the_configs_it_had(tmp_path: Path) -> None:
+    source, target, other = tmp_path / "logs", tmp_path / "backups", tmp_path / "other"
+    served(source, "orders", partitions=2, configs={"retention.ms": "-1"})
+    with running_broker(source) as broker:
+        produced(broker.bootstrap_server, "orders", 5)
+    backed_up(source, target)
+    served(other, "payments")
+
+    result = committed(target, other)
+
+    assert any("topic orders was made" in note for note in result.notes)
+    with owned(owner_config(str(other), {})) as opened:
+        topic = opened.store.image.topics["orders"]
+        assert (len(topic.partitions), topic.configs) == (2, {"retention.ms": "-1"})
+    assert log_bytes(other) == log_bytes(source)
+
+
+@pytest.mark.parametrize("change", ["flipped", "other offsets", "swept"])
+def test_a_staged_file_that_was_tampered_with_is_refused_and_nothing_is_left(
+    tmp_path: Path, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target, other = tmp_path / "logs", tmp_path / "backups", tmp_path / "other"
+    write(source, {("orders", 0): [rows(4 * n, 4) for n in range(6)]})
+    backed_up(source, target)
+    served(other, "orders")
+    commit = Handover.commit
+
+    def tamper(handover: Handover, manifest: Manifest) -> object:
+        path = next((other / "orders-0").glob(f".stratalog/staging/*/{12:020d}.log"))
+        content = bytearray(path.read_bytes())
+        content[{"flipped": 70, "other offsets": 7, "swept": 0}[change]] ^= 1
+        path.write_bytes(content)
+        if change == "swept":
+            path.unlink()
+        return commit(handover, manifest)
+
+    monkeypatch.setattr(Handover, "commit", tamper)
+    with pytest.raises(StagedFileError):
+        committed(target, other)
+
+    assert log_bytes(other) == {}
+    assert not list(other.glob(".stratalog-staging-*"))
+    assert not list(other.glob("orders-0/.stratalog/staging/*"))
+
+
+def test_topics_that_a_running_broker_keeps_in_memory_are_not_restored_into_it(
+    tmp_path: Path,
+) -> None:
+    source, target, other = tmp_path / "logs", tmp_path / "backups", tmp_path / "other"
+    with running_broker(source) as broker:
+        produced(broker.bootstrap_server, "orders", 5)
+        consumed(broker.bootstrap_server, "orders", commit="readers")
+    backed_up(source, target, include_internal=True)
+    with running_broker(other) as broker:
+        done = stratalog("log", "restore", target, "--log-dir", other)
+        only = stratalog("log", "restore", target, "--log-dir", other, "--topic", "orders")
+        assert consumed(broker.bootstrap_server, "orders") == list(range(5))
+
+    assert done.exit_code == 1
+    assert "stop it first, or leave the topic out with --topic" in done.stderr
+    assert only.exit_code == 0, only.stderr

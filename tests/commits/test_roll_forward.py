@@ -1,0 +1,294 @@
+"""Rolling forward where a log is not what it was when the journal's record was written."""
+
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from commit_harness import LOG_DIR, START_MS, Values, batch, new_disk, new_manager, stage
+from stratalog.config import TopicConfig
+from stratalog.errors import LogDirectoryError
+from stratalog.records import Record, build_batch
+from stratalog.storage.commits.adopted import AdoptedFiles, place_segment
+from stratalog.storage.commits.appended import AppendedBatches
+from stratalog.storage.commits.committing import Commit
+from stratalog.storage.commits.journal import CommitJournal, PendingCommit
+from stratalog.storage.layout import TopicPartition, segment_file
+from stratalog.storage.log import Log
+from stratalog.storage.manager import LogManager
+from stratalog.testing import CrashMode, ManualClock, PowerLoss, SimulatedFileSystem
+
+ORDERS = TopicPartition("orders", 0)
+DIRECTORY = f"{LOG_DIR}/orders-0"
+CONFIG = TopicConfig(internal_segment_bytes=2000, index_interval_bytes=150)
+SMALL: Values = [[[b"a", b"b"], [b"c"]]]
+LARGE: Values = [[[b"x" * 300]] * 5]
+
+
+def manager_on(files: SimulatedFileSystem, config: TopicConfig = CONFIG) -> LogManager:
+    manager = new_manager(files, ManualClock(START_MS), config)
+    manager.start()
+    return manager
+
+
+def decided(
+    values: Values, config: TopicConfig = CONFIG, mode: CrashMode = CrashMode.KEEP_ALL
+) -> SimulatedFileSystem:
+    """What a crash leaves of a log of two records, of which a commit was made and not done."""
+    clock = ManualClock(START_MS)
+    files = new_disk(clock)
+    manager = new_manager(files, clock, config)
+    manager.start()
+    log = manager.create(ORDERS, topic_id=uuid.UUID(int=7))
+    for value in (b"one", b"two"):
+        log.append_as_leader(batch([value]))
+    commit = manager.commits.plan(stage(files, clock, {ORDERS: values}))
+    assert isinstance(commit, Commit)
+    for step in (commit.check, commit.stop, commit.settle, commit.apply):
+        step()
+    return files.after_crash(mode)
+
+
+def journal_of(files: SimulatedFileSystem) -> CommitJournal:
+    journal = CommitJournal(files, LOG_DIR)
+    journal.load()
+    return journal
+
+
+def start_and_stop(files: SimulatedFileSystem) -> LogManager:
+    manager = manager_on(files)
+    assert not journal_of(files).pending, "it is done"
+    assert not [path for path in files.tree(LOG_DIR) if "staging" in path]
+    return manager
+
+
+@pytest.mark.parametrize("values", [SMALL, LARGE], ids=["appended", "adopted"])
+def test_what_is_in_its_place_already_stays_as_it_is(values: Values) -> None:
+    files = decided(values)
+    before = {path: data for path, data in files.tree(DIRECTORY).items() if path.endswith(".log")}
+    before = {path: data for path, data in before.items() if "/" not in path}
+    manager = start_and_stop(files)
+    count = sum(len(each) for file in values for each in file)
+    assert manager.get(ORDERS).log_end_offset == 2 + count
+    for path, data in before.items():
+        assert files.contents(f"{DIRECTORY}/{path}") == data
+
+
+@pytest.mark.parametrize("mode", list(CrashMode))
+@pytest.mark.parametrize("values", [SMALL, LARGE], ids=["appended", "adopted"])
+def test_segments_that_were_preallocated_stand_in_nobodys_way(
+    values: Values, mode: CrashMode
+) -> None:
+    config = replace(CONFIG, preallocate=True)
+    manager = manager_on(decided(values, config, mode), config)
+    count = sum(len(each) for file in values for each in file)
+    log = manager.get(ORDERS)
+    assert not log.is_damaged
+    assert log.log_end_offset == 2 + count
+    assert log.append_as_leader(batch([b"on"])).first_offset == 2 + count
+
+
+@pytest.mark.parametrize("values", [SMALL, LARGE], ids=["appended", "adopted"])
+def test_a_log_that_was_deleted_is_not_made_again(values: Values) -> None:
+    files = decided(values)
+    files.rename(DIRECTORY, f"{DIRECTORY}.{'ab' * 16}-delete")
+    assert ORDERS not in manager_on(files)
+
+
+def _with_topic_id(files: SimulatedFileSystem) -> None:
+    content = files.contents(f"{DIRECTORY}/partition.metadata")
+    other = content.replace(b"AAAAAAAAAAAAAAAAAAAABw", b"AAAAAAAAAAAAAAAAAAAACA")
+    assert other != content
+    files.put(f"{DIRECTORY}/partition.metadata", other)
+
+
+def _with_another_batch_before(files: SimulatedFileSystem) -> None:
+    path = segment_file(DIRECTORY, 0, ".log")
+    files.put(path, batch([b"cleaned: only one is left"]))
+
+
+def _without_the_segment(files: SimulatedFileSystem) -> None:
+    for suffix in (".log", ".index", ".timeindex"):
+        files.unlink(segment_file(DIRECTORY, 0, suffix))
+
+
+@pytest.mark.parametrize(
+    "change", [_with_topic_id, _with_another_batch_before, _without_the_segment]
+)
+def test_nothing_is_put_into_a_segment_that_is_not_what_it_was(
+    change: Callable[[SimulatedFileSystem], None],
+) -> None:
+    files = decided(SMALL)
+    change(files)
+    path = segment_file(DIRECTORY, 0, ".log")
+    before = files.contents(path) if files.exists(path) else None
+    manager_on(files)
+    if before is None:
+        assert not files.contents(path), "an empty log was made, and nothing put into it"
+    else:
+        assert files.contents(path).startswith(before)
+        assert len(files.contents(path)) == len(before)
+
+
+def test_what_a_commit_has_appended_is_not_cleaned_before_it_is_done() -> None:
+    """The next start would write it again, over what a cleaning has left in its place."""
+    config = replace(CONFIG, cleanup_policy=("compact",), min_cleanable_dirty_ratio=0.0)
+    clock = ManualClock(START_MS)
+    files = new_disk(clock)
+    manager = new_manager(files, clock, config)
+    manager.start()
+    log = manager.create(ORDERS, topic_id=uuid.UUID(int=7))
+    log.append_as_leader(keyed(b"before"))
+    commit = manager.commits.plan(stage(files, clock, {ORDERS: [[[b"old"]]]}))
+    assert isinstance(commit, Commit)
+    for step in (commit.check, commit.stop, commit.settle, commit.apply):
+        step()
+    for key in (b"k", b"other"):
+        log.append_as_leader(keyed(key))
+    log.roll()
+    log.append_as_leader(keyed(b"active"))
+    log.flush()
+    log.update_high_watermark(log.log_end_offset)
+    assert manager.cleaner is not None
+
+    clock.advance(60_000)
+    manager.cleaner.run(clock.now_ms())
+    again = manager_on(files.after_crash(CrashMode.KEEP_ALL), config).get(ORDERS)
+
+    assert not again.is_damaged
+    assert offsets_of(again) == [0, 1, 2, 3, 4]
+    commit.complete()
+    commit.finish()
+    manager.cleaner.run(clock.now_ms())
+    assert offsets_of(log) == [0, 2, 3, 4], "the commit is done: now it is"
+
+
+@pytest.mark.parametrize("values", [SMALL, LARGE], ids=["appended", "adopted"])
+def test_staged_files_that_were_cut_since_are_not_passed_over(
+    values: Values, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their records were committed: the log must not go on as if they had never been."""
+    for way in (AdoptedFiles, AppendedBatches):
+        monkeypatch.setattr(way, "place", lambda _way: None)
+        monkeypatch.setattr(way, "apply", lambda _way: None)
+    files = decided(values)
+    for path in [each for each in files.tree(LOG_DIR) if "staging/" in each and ".log" in each]:
+        files.put(f"{LOG_DIR}/{path}", files.contents(f"{LOG_DIR}/{path}")[:-1])
+    with pytest.raises(LogDirectoryError, match="is not what was committed"):
+        manager_on(files)
+    assert journal_of(files).pending
+
+
+def keyed(key: bytes) -> bytes:
+    return build_batch([Record(key, b"value", (), START_MS)])
+
+
+def offsets_of(log: Log) -> list[int]:
+    return [header.base_offset for segment in log.segments for header in segment.headers(0)]
+
+
+@pytest.mark.parametrize("placed", [(".txnindex",), (".log",), (".index", ".log"), ()])
+def test_a_segment_of_which_a_crash_left_some_files_in_staging_gets_all_of_them(
+    placed: tuple[str, ...],
+) -> None:
+    files = new_disk(ManualClock(START_MS))
+    staging = f"{DIRECTORY}/staging"
+    for path in (LOG_DIR, DIRECTORY, staging):
+        files.make_directory(path)
+    suffixes = (".index", ".timeindex", ".txnindex", ".log")
+    for suffix in suffixes:
+        path = segment_file(DIRECTORY, 7, suffix)
+        files.put(path if suffix in placed else f"{staging}/a{suffix}", suffix.encode())
+
+    place_segment(files, DIRECTORY, f"{staging}/a.log", 7)
+
+    found = {suffix: files.contents(segment_file(DIRECTORY, 7, suffix)) for suffix in suffixes}
+    assert found == {suffix: suffix.encode() for suffix in suffixes}
+
+
+def test_a_segment_that_was_adopted_and_cleaned_since_keeps_its_offsets() -> None:
+    files = decided(LARGE)
+    path = segment_file(DIRECTORY, 2, ".log")
+    whole = files.contents(path)
+    size_bytes = len(whole) // 5
+    cleaned = whole[size_bytes:]
+    files.put(path, cleaned)
+    manager_on(files)
+    assert files.contents(path) == cleaned
+
+
+def test_half_of_what_was_appended_is_made_whole() -> None:
+    files = decided(SMALL)
+    path = segment_file(DIRECTORY, 0, ".log")
+    whole = files.contents(path)
+    (pending,) = journal_of(files).pending.values()
+    start = pending.work[0]["position"]
+    for end in range(start, len(whole)):
+        found = files.clone()
+        found.put(path, whole[:end] + bytes(len(whole) - end) + b"\xff" * 30)
+        manager = start_and_stop(found)
+        assert manager.get(ORDERS).log_end_offset == 5
+        assert found.contents(path) == whole
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        {"mode": "of a later version"},
+        {"mode": "adopt"},
+        {"mode": "append"},
+    ],
+)
+def test_a_record_that_nobody_understands_keeps_the_directory_from_opening(
+    work: dict[str, object],
+) -> None:
+    files = decided(SMALL)
+    journal = journal_of(files)
+    journal.commit(
+        PendingCommit(
+            manifest_id="strange",
+            kind="append",
+            staging_id="ab" * 16,
+            app=None,
+            at_ms=0,
+            work=({"topic": "orders", "partition": 0, **work},),
+        )
+    )
+    with pytest.raises(LogDirectoryError, match="strange"):
+        manager_on(files)
+
+
+@pytest.mark.parametrize("values", [SMALL, LARGE])
+def test_a_staged_file_that_is_gone_before_it_was_placed_is_not_passed_over(values: Values) -> None:
+    files = decided_only(values)
+    for path in files.tree(LOG_DIR):
+        if "/staging/" in path and path.endswith(".log"):
+            files.unlink(f"{LOG_DIR}/{path}")
+
+    with pytest.raises(LogDirectoryError, match="was committed and is gone"):
+        manager_on(files)
+
+
+def decided_only(values: Values) -> SimulatedFileSystem:
+    """As ``decided``, of a commit whose record was the last that was written: the power is cut one
+    operation later each time, until the record is there."""
+    for number in range(1, 100):
+        clock = ManualClock(START_MS)
+        files = new_disk(clock)
+        manager = new_manager(files, clock, CONFIG)
+        manager.start()
+        log = manager.create(ORDERS, topic_id=uuid.UUID(int=7))
+        log.append_as_leader(batch([b"one"]))
+        commit = manager.commits.plan(stage(files, clock, {ORDERS: values}))
+        assert isinstance(commit, Commit)
+        commit.check()
+        commit.stop()
+        files.crash_at(files.operations + number)
+        with suppress(PowerLoss):
+            commit.settle()
+        left = files.after_crash(CrashMode.KEEP_ALL)
+        if journal_of(left).pending:
+            return left
+    raise AssertionError("no record was ever written")

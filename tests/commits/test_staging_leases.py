@@ -1,0 +1,286 @@
+"""The lease that keeps staged files, and the sweep of those that nobody keeps."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from staging_harness import DIRECTORY, LOG_DIR, NOW_MS, STAGING_ID, batch, new_disk, stage
+
+from stratalog.errors import DiskError
+from stratalog.storage.commits.staging import (
+    STAGING_MS_MAX,
+    open_staging,
+    release_staging,
+    renew_staging,
+    staged_partitions,
+    staging_directory,
+    staging_until_ms,
+    sweep_staging,
+)
+from stratalog.storage.files import Entry, FileSystem, OsFileSystem
+from stratalog.storage.layout import TopicPartition, staging_file
+from stratalog.testing import ManualClock, SimulatedFileSystem
+
+OTHER = "/logs/orders-1"
+IDS = [f"{number:032x}" for number in range(6)]
+CLOCK = ManualClock(NOW_MS)
+
+
+@pytest.fixture(params=["simulated", "real"])
+def files_and_log_dir(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[tuple[FileSystem, str]]:
+    if request.param == "simulated":
+        yield new_disk(), LOG_DIR
+    else:
+        (tmp_path / "orders-0").mkdir()
+        yield OsFileSystem(), str(tmp_path)
+
+
+def test_a_lease_lasts_as_long_as_it_was_asked_for(
+    files_and_log_dir: tuple[FileSystem, str],
+) -> None:
+    files, log_dir = files_and_log_dir
+
+    staging_id = open_staging(files, log_dir, holder="spark load", seconds=60, clock=CLOCK)
+
+    assert staging_until_ms(files, log_dir, staging_id) == NOW_MS + 60_000
+    assert sweep_staging(files, log_dir, now_ms=NOW_MS + 59_999, in_use=()) == []
+    assert sweep_staging(files, log_dir, now_ms=NOW_MS + 60_000, in_use=()) == [staging_id]
+    assert staging_until_ms(files, log_dir, staging_id) is None
+
+
+def test_the_file_of_a_lease_says_whose_it_is() -> None:
+    files = new_disk()
+    staging_id = open_staging(files, LOG_DIR, holder="a\nb", seconds=60, clock=CLOCK)
+
+    told = json.loads(files.contents(staging_file(LOG_DIR, staging_id)))
+
+    assert told == {"version": 1, "holder": "a b", "created_ms": NOW_MS}
+
+
+def test_a_renewal_never_makes_a_lease_shorter(files_and_log_dir: tuple[FileSystem, str]) -> None:
+    files, log_dir = files_and_log_dir
+    staging_id = open_staging(files, log_dir, holder="", seconds=60, clock=CLOCK)
+
+    assert renew_staging(files, log_dir, staging_id, 10, CLOCK)
+    assert staging_until_ms(files, log_dir, staging_id) == NOW_MS + 60_000
+    assert renew_staging(files, log_dir, staging_id, 90, CLOCK)
+    assert staging_until_ms(files, log_dir, staging_id) == NOW_MS + 90_000
+
+
+def test_who_renews_what_was_swept_is_told(files_and_log_dir: tuple[FileSystem, str]) -> None:
+    files, log_dir = files_and_log_dir
+    staging_id = open_staging(files, log_dir, holder="", seconds=1, clock=CLOCK)
+    sweep_staging(files, log_dir, now_ms=NOW_MS + 1_000, in_use=())
+
+    assert not renew_staging(files, log_dir, staging_id, 60, CLOCK)
+    assert staging_until_ms(files, log_dir, staging_id) is None
+
+
+def test_a_lease_with_a_given_id_is_made_once_and_prolonged_by_the_next() -> None:
+    files = new_disk()
+    later = ManualClock(NOW_MS + 5_000)
+
+    for clock in (CLOCK, later):
+        assert (
+            open_staging(files, LOG_DIR, holder="", seconds=60, clock=clock, staging_id=STAGING_ID)
+            == STAGING_ID
+        )
+
+    assert staging_until_ms(files, LOG_DIR, STAGING_ID) == NOW_MS + 65_000
+    assert json.loads(files.contents(staging_file(LOG_DIR, STAGING_ID)))["created_ms"] == NOW_MS
+    assert [each for each in files.tree(LOG_DIR) if each.endswith(".tmp")] == []
+
+
+def test_no_lease_lasts_longer_than_a_day() -> None:
+    files = new_disk()
+    staging_id = open_staging(files, LOG_DIR, holder="", seconds=10**9, clock=CLOCK)
+
+    assert staging_until_ms(files, LOG_DIR, staging_id) == NOW_MS + STAGING_MS_MAX
+
+
+def test_after_a_clock_was_set_back_a_lease_still_ends() -> None:
+    files = new_disk()
+    staging_id = open_staging(files, LOG_DIR, holder="", seconds=60, clock=CLOCK)
+    was_ms = NOW_MS - 400 * 24 * 3_600_000
+
+    assert sweep_staging(files, LOG_DIR, now_ms=was_ms, in_use=()) == []
+    assert sweep_staging(files, LOG_DIR, now_ms=was_ms + STAGING_MS_MAX, in_use=()) == [staging_id]
+
+
+def staged_ids(files: FileSystem) -> set[tuple[str, str]]:
+    return set(staged_partitions(files, LOG_DIR))
+
+
+leases = st.dictionaries(st.sampled_from(IDS), st.integers(-3, 3))
+staged = st.sets(st.tuples(st.sampled_from((DIRECTORY, OTHER)), st.sampled_from(IDS)))
+
+
+@given(leases, staged, st.sets(st.sampled_from(IDS)))
+def test_a_sweep_takes_what_is_over_or_has_no_lease_and_nothing_that_is_in_use(
+    until: dict[str, int], places: set[tuple[str, str]], in_use: set[str]
+) -> None:
+    files = new_disk(OTHER)
+    for staging_id, ahead in until.items():
+        open_staging(files, LOG_DIR, holder="", seconds=9, clock=CLOCK, staging_id=staging_id)
+        files.set_modified(staging_file(LOG_DIR, staging_id), NOW_MS + ahead)
+    for directory, staging_id in places:
+        stage(files, [batch()], directory=directory, staging_id=staging_id)
+
+    swept = sweep_staging(files, LOG_DIR, now_ms=NOW_MS, in_use=in_use)
+
+    kept = {each for each in IDS if each in in_use or until.get(each, -1) > 0}
+    known = set(until) | {each for _, each in places}
+    assert set(swept) == known - kept
+    assert staged_ids(files) == {each for each in places if each[1] in kept}
+    assert {each for each in IDS if files.exists(staging_file(LOG_DIR, each))} == kept & set(until)
+
+
+@given(leases, staged)
+def test_nobody_is_asked_about_staging_that_is_held(
+    until: dict[str, int], places: set[tuple[str, str]]
+) -> None:
+    files = new_disk(OTHER)
+    for staging_id, ahead in until.items():
+        open_staging(files, LOG_DIR, holder="", seconds=9, clock=CLOCK, staging_id=staging_id)
+        files.set_modified(staging_file(LOG_DIR, staging_id), NOW_MS + ahead)
+    for directory, staging_id in places:
+        stage(files, [batch()], directory=directory, staging_id=staging_id)
+    asked: list[str] = []
+
+    class Asked:
+        def __contains__(self, staging_id: object) -> bool:
+            asked.append(str(staging_id))
+            return False
+
+    swept = sweep_staging(files, LOG_DIR, now_ms=NOW_MS, in_use=Asked())
+
+    assert sorted(asked) == swept
+
+
+def test_what_is_staged_while_a_sweep_looks_around_stays() -> None:
+    files = new_disk()
+    listed = files.list
+    staging_id = IDS[1]
+
+    def list_and_stage(path: str) -> list[Entry]:
+        found = listed(path)
+        if path == LOG_DIR and not files.exists(staging_file(LOG_DIR, staging_id)):
+            open_staging(files, LOG_DIR, holder="", seconds=60, clock=CLOCK, staging_id=staging_id)
+            files.make_directory(f"{DIRECTORY}/.stratalog")
+            files.make_directory(f"{DIRECTORY}/.stratalog/staging")
+            files.make_directory(staging_directory(DIRECTORY, staging_id))
+        return found
+
+    files.list = list_and_stage  # type: ignore[method-assign]
+    assert sweep_staging(files, LOG_DIR, now_ms=NOW_MS, in_use=()) == []
+    assert files.exists(staging_directory(DIRECTORY, staging_id))
+
+
+def test_a_staging_that_was_half_removed_is_swept_at_last() -> None:
+    files = new_disk(OTHER)
+    for directory in (DIRECTORY, OTHER):
+        stage(files, [batch()] * 3, directory=directory, segment_bytes=100)
+    last = f"{staging_directory(OTHER, STAGING_ID)}/00000-0-00002.log"
+    files.fail(lambda each: (each.kind, each.path) == ("unlink", last))
+
+    assert sweep_staging(files, LOG_DIR, now_ms=NOW_MS, in_use=()) == []
+    assert staged_ids(files) == {(OTHER, STAGING_ID)}
+    assert sweep_staging(files, LOG_DIR, now_ms=NOW_MS, in_use=()) == [STAGING_ID]
+    assert staged_ids(files) == set()
+
+
+def test_a_lease_that_cannot_be_removed_keeps_its_files() -> None:
+    files = new_disk()
+    open_staging(files, LOG_DIR, holder="", seconds=0, clock=CLOCK, staging_id=STAGING_ID)
+    stage(files, [batch()])
+    lease = staging_file(LOG_DIR, STAGING_ID)
+    files.fail(lambda each: (each.kind, each.path) == ("unlink", lease))
+
+    assert sweep_staging(files, LOG_DIR, now_ms=NOW_MS, in_use=()) == []
+    assert staged_ids(files) == {(DIRECTORY, STAGING_ID)}
+
+
+def test_the_lease_goes_before_the_files_so_that_nobody_renews_half_of_them() -> None:
+    files = new_disk()
+    open_staging(files, LOG_DIR, holder="", seconds=0, clock=CLOCK, staging_id=STAGING_ID)
+    stage(files, [batch()])
+    before = len(files.trace)
+
+    sweep_staging(files, LOG_DIR, now_ms=NOW_MS, in_use=())
+
+    removed = [each.path for each in files.trace[before:] if each.kind == "unlink"]
+    assert removed[0] == staging_file(LOG_DIR, STAGING_ID)
+    assert len(removed) == 2
+
+
+def test_a_release_takes_everything_of_its_own_and_nothing_else() -> None:
+    files = new_disk(OTHER)
+    for staging_id in IDS[:2]:
+        open_staging(files, LOG_DIR, holder="", seconds=60, clock=CLOCK, staging_id=staging_id)
+        for directory in (DIRECTORY, OTHER):
+            stage(files, [batch()], directory=directory, staging_id=staging_id)
+
+    release_staging(files, LOG_DIR, IDS[0])
+    release_staging(files, LOG_DIR, IDS[0])
+
+    assert staged_ids(files) == {(DIRECTORY, IDS[1]), (OTHER, IDS[1])}
+    assert not files.exists(staging_file(LOG_DIR, IDS[0]))
+    assert files.exists(staging_file(LOG_DIR, IDS[1]))
+
+
+def test_a_release_that_knows_its_partitions_leaves_the_rest_to_the_sweep() -> None:
+    files = new_disk(OTHER)
+    open_staging(files, LOG_DIR, holder="", seconds=60, clock=CLOCK, staging_id=STAGING_ID)
+    for directory in (DIRECTORY, OTHER):
+        stage(files, [batch()], directory=directory)
+
+    release_staging(files, LOG_DIR, STAGING_ID, partitions=[TopicPartition("orders", 1)])
+
+    assert staged_ids(files) == {(DIRECTORY, STAGING_ID)}
+    assert sweep_staging(files, LOG_DIR, now_ms=NOW_MS, in_use=()) == [STAGING_ID]
+
+
+def test_logs_that_were_deleted_or_strayed_are_left_alone() -> None:
+    stray = f"/logs/orders-2.{'a' * 32}-stray"
+    files = new_disk(stray)
+    stage(files, [batch()], directory=stray)
+    before = files.tree(stray)
+
+    assert sweep_staging(files, LOG_DIR, now_ms=NOW_MS, in_use=()) == []
+    assert files.tree(stray) == before
+
+
+def test_a_lease_that_was_never_finished_is_removed_an_hour_later() -> None:
+    files = SimulatedFileSystem(now_ms=lambda: NOW_MS)
+    files.make_directory(LOG_DIR)
+    files.fail(lambda each: each.kind == "rename")
+    with pytest.raises(DiskError):
+        open_staging(files, LOG_DIR, holder="", seconds=0, clock=CLOCK)
+    assert len(files.tree(LOG_DIR)) == 1
+
+    sweep_staging(files, LOG_DIR, now_ms=NOW_MS + 3_600_000, in_use=())
+    assert len(files.tree(LOG_DIR)) == 1
+    sweep_staging(files, LOG_DIR, now_ms=NOW_MS + 3_600_001, in_use=())
+    assert files.tree(LOG_DIR) == {}
+
+
+def test_a_link_in_the_place_of_staging_is_not_followed(tmp_path: Path) -> None:
+    files = OsFileSystem()
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").write_bytes(b"kept")
+    staging = tmp_path / "logs/orders-0/.stratalog/staging"
+    staging.mkdir(parents=True)
+    (staging / STAGING_ID).symlink_to(precious)
+    (staging / IDS[1]).mkdir()
+    (staging / IDS[1] / "link").symlink_to(precious)
+
+    swept = sweep_staging(files, str(tmp_path / "logs"), now_ms=NOW_MS, in_use=())
+
+    assert swept == [IDS[1]]
+    assert (precious / "file").read_bytes() == b"kept"

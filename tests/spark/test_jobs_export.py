@@ -1,0 +1,257 @@
+"""``export``: a topic as Parquet, every record exactly once, decoded and partitioned as asked."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from job_commands import spark_command
+from topics import START_MS, record, write_topic
+
+from stratalog.records import Record
+from stratalog.spark.jobs import export, start_export
+from stratalog.spark.jobs.errors import FormatMissingError, JobOptionError
+from stratalog.spark.jobs.export_rows import ExportRows, parse_partition_by
+from stratalog.spark.jobs.exporting import Export
+from stratalog.spark.options import SourceOptions
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+DAY_MS = 86_400_000
+
+
+@pytest.fixture
+def log_dir(tmp_path: Path) -> Path:
+    write_topic(tmp_path / "log", "orders", 2, 20)
+    return tmp_path / "log"
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    return tmp_path / "lake" / "orders"
+
+
+def landed(spark: Any, target: Path) -> list[tuple[int, int]]:
+    rows = spark.read.parquet(str(target)).select("partition", "offset").collect()
+    return sorted((row.partition, row.offset) for row in rows)
+
+
+def offsets(*partitions: range) -> list[tuple[int, int]]:
+    return [(number, offset) for number, each in enumerate(partitions) for offset in each]
+
+
+# --- exactly once --------------------------------------------------------------------------------
+
+
+def test_what_was_exported_is_not_exported_again(spark: Any, log_dir: Path, target: Path) -> None:
+    first = export(spark, log_dir, "orders", target)
+    again = export(spark, log_dir, "orders", target)
+    write_topic(log_dir, "orders", {1: [record(number) for number in range(7)]})
+    third = export(spark, log_dir, "orders", target)
+
+    assert (first.rows_written, again.rows_written, third.rows_written) == (40, 0, 7)
+    assert first.rows() == [("orders", 0, 0, 20), ("orders", 1, 0, 20)]
+    assert third.offsets["orders"][1] == (20, 27)
+    assert landed(spark, target) == offsets(range(20), range(27))
+
+
+def test_what_a_failed_run_left_is_seen_by_nobody(spark: Any, log_dir: Path, target: Path) -> None:
+    from pyspark.errors import PySparkException
+
+    def failing(frame: Any) -> Any:
+        # One partition's task has written its file by the time the other's fails.
+        return frame.selectExpr(
+            "*", "CASE WHEN partition = 1 AND offset = 19 THEN raise_error('no') END AS never"
+        ).drop("never").where("CASE WHEN partition = 1 AND offset = 19 THEN raise_error('no') END "
+                              "IS NULL")  # fmt: skip
+
+    with pytest.raises(PySparkException, match="no"):
+        export(spark, log_dir, "orders", target, transform=failing, partition_by=None)
+    done = export(spark, log_dir, "orders", target, partition_by=None)
+
+    assert done.rows_written == 40
+    assert landed(spark, target) == offsets(range(20), range(20))
+
+
+def test_a_continuous_export_goes_on_until_it_is_stopped(
+    spark: Any, log_dir: Path, target: Path
+) -> None:
+    query = start_export(
+        spark, log_dir, "orders", target, mode="continuous", every="0 seconds", partition_by=None
+    )
+    try:
+        query.processAllAvailable()
+        write_topic(log_dir, "orders", {0: [record(1)]})
+        query.processAllAvailable()
+    finally:
+        query.stop()
+
+    assert landed(spark, target) == offsets(range(21), range(20))
+
+
+def test_a_batch_is_one_moment_and_never_lands_twice(
+    spark: Any, log_dir: Path, target: Path
+) -> None:
+    from pyspark.errors import AnalysisException
+
+    done = export(spark, log_dir, "orders", target, mode="batch", where="offset >= 15")
+
+    assert (done.rows_written, done.batches) == (10, 1)
+    assert landed(spark, target) == offsets(range(15, 20), range(15, 20))
+    with pytest.raises(AnalysisException, match="already exists"):
+        export(spark, log_dir, "orders", target, mode="batch")
+
+
+# --- what it looks like --------------------------------------------------------------------------
+
+
+def test_days_are_directories(spark: Any, tmp_path: Path, target: Path) -> None:
+    days = [record(number, timestamp_ms=START_MS + number * DAY_MS // 2) for number in range(6)]
+    write_topic(tmp_path / "log", "orders", {0: days})
+
+    export(spark, tmp_path / "log", "orders", target)
+
+    found = sorted(path.name for path in target.glob("date=*"))
+    assert found == ["date=2023-11-14", "date=2023-11-15", "date=2023-11-16", "date=2023-11-17"]
+    counted = spark.read.parquet(str(target)).groupBy("date").count().collect()
+    assert sorted(row["count"] for row in counted) == [1, 1, 2, 2]
+
+
+def test_values_are_decoded_by_sparks_own_functions(
+    spark: Any, tmp_path: Path, target: Path
+) -> None:
+    values = [b'{"id": %d, "amount": 2.5, "country": "%s"}' % (n, b"nl de".split()[n % 2])
+              for n in range(6)]  # fmt: skip
+    write_topic(tmp_path / "log", "orders", {0: [Record(b"k", each) for each in values]})
+
+    export(
+        spark,
+        tmp_path / "log",
+        "orders",
+        target,
+        transform=lambda rows: rows.selectExpr(
+            "offset",
+            "from_json(cast(value AS string), 'id INT, amount DOUBLE, country STRING') AS v",
+        ),
+        columns=["offset", "v.id", "v.amount"],
+        partition_by="upper(v.country) AS country",
+        compression="zstd",
+    )
+
+    rows = spark.read.parquet(str(target)).orderBy("offset").collect()
+    assert [(row.id, row.amount, row.country) for row in rows[:2]] == [
+        (0, 2.5, "NL"),
+        (1, 2.5, "DE"),
+    ]
+    assert [path.name for path in sorted(target.glob("country=*"))] == ["country=DE", "country=NL"]
+    assert list(target.glob("country=NL/*.zstd.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("columns", "partition_by", "where", "expected"),
+    [
+        (["offset"], None, None, {"offset"}),
+        (["offset"], "date", None, {"offset", "timestamp"}),
+        (["cast(KEY AS string) AS k"], None, "headers[0].key = 'n'", {"key", "headers"}),
+        (["1 AS one"], None, None, {"offset"}),
+        (["upper(topic) || codec AS t"], None, None, {"topic", "codec"}),
+    ],
+)
+def test_only_what_is_spoken_of_is_decoded(
+    columns: list[str], partition_by: str | None, where: str | None, expected: set[str]
+) -> None:
+    options = SourceOptions.parse({"path": "/log", "subscribe": "a"}, is_streaming=False)
+    rows = ExportRows(tuple(columns), parse_partition_by(partition_by), where)
+
+    assert set(rows.needed(options)) == expected
+
+
+@pytest.mark.parametrize("columns", [None, ("*",), ("count(",)])
+def test_all_is_decoded_where_nobody_chose(columns: tuple[str, ...] | None) -> None:
+    options = SourceOptions.parse({"path": "/log", "subscribe": "a"}, is_streaming=False)
+    names = ExportRows(columns, parse_partition_by("codec"), None).needed(options)
+
+    assert names[:7] == (
+        "key", "value", "topic", "partition", "offset", "timestamp", "timestampType",
+    )  # fmt: skip
+
+
+# --- what goes wrong -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ({"partition_by": "hour(timestamp)"}, "give the expression a name"),
+        ({"partition_by": "country"}, "no column country"),
+        ({"columns": ["offset", "1 AS date"]}, "more than one column date"),
+        ({"mode": "often"}, "there are once, continuous, batch"),
+    ],
+)
+def test_what_cannot_be_done_is_told_before_anything_is_written(
+    spark: Any, log_dir: Path, target: Path, how: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(JobOptionError, match=sentence):
+        export(spark, log_dir, "orders", target, **how)
+
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("mode", ["once", "batch"])
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_nothing_is_put_into_the_log_directory(
+    spark: Any, log_dir: Path, target: Path, mode: str, scheme: str
+) -> None:
+    with pytest.raises(JobOptionError, match=r"target is .* inside the log directory"):
+        export(spark, log_dir, "orders", f"{scheme}{log_dir}/lake", mode=mode)
+    with pytest.raises(JobOptionError, match=r"checkpoint is .* inside the log directory"):
+        export(spark, log_dir, "orders", target, mode=mode, checkpoint=f"{scheme}{log_dir}/c")
+    assert not (log_dir / "lake").exists()
+    assert not target.exists()
+
+
+def test_a_format_whose_jars_are_missing_is_told_by_its_name(
+    spark: Any, log_dir: Path, target: Path
+) -> None:
+    with pytest.raises(FormatMissingError, match="cannot write delta"):
+        export(spark, log_dir, "orders", target, format="delta")
+
+
+def test_a_table_needs_a_place_for_its_checkpoint() -> None:
+    asked = Export(log_dir="/log", topic="orders", target="lake.orders", format="iceberg")
+
+    with pytest.raises(JobOptionError, match="name one"):
+        _ = asked.checkpoint_place
+    assert (asked.is_table, asked.place) == (True, "lake.orders")
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+def test_the_command_exports_and_says_how_far_it_came(
+    spark: Any, log_dir: Path, target: Path
+) -> None:
+    arguments = ("export", target, "--log-dir", log_dir, "--topic", "orders", "--column", "offset",
+                 "--column", "partition", "--partition-by", "partition")  # fmt: skip
+
+    done = spark_command(*arguments)
+    again = spark_command(*arguments, "-o", "json")
+
+    assert done.exit_code == 0, done.stderr
+    assert done.table[:3] == [
+        ["topic", "partition", "from", "to"],
+        ["orders", "0", "0", "20"],
+        ["orders", "1", "0", "20"],
+    ]
+    assert f"40 rows in 1 batch written to {target}" in done.stdout
+    assert (again.json["rows"], again.json["mode"]) == (0, "once")
+    assert landed(spark, target) == offsets(range(20), range(20))
+
+
+def test_the_command_tells_what_is_wrong_in_one_sentence(
+    spark: Any, log_dir: Path, target: Path
+) -> None:
+    done = spark_command("export", target, "--log-dir", log_dir, "--topic", "order")
+
+    assert done.exit_code == 1
+    assert "holds no topic 'order'" in done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr

@@ -1,0 +1,96 @@
+"""``stratalog spark verify``: what it prints, and how it ends."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from job_commands import spark_command
+from topics import write_topic
+
+from stratalog.cli.app import run
+from stratalog.cli.spark_session import SparkChoice, task_bar
+from stratalog.spark.jobs.progress import TaskCounts
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+@pytest.fixture
+def log_dir(tmp_path: Path) -> Path:
+    write_topic(tmp_path / "log", "orders", 2, 10, batch_records=2)
+    return tmp_path / "log"
+
+
+def damage(log_dir: Path) -> None:
+    path = next((log_dir / "orders-1").glob("*.log"))
+    data = bytearray(path.read_bytes())
+    data[70] ^= 1
+    path.write_bytes(data)
+
+
+def test_a_sound_directory_ends_with_0_and_a_summary(spark: Any, log_dir: Path) -> None:
+    done = spark_command("verify", log_dir)
+
+    assert done.exit_code == 0, done.stderr
+    head, row, _ = done.table
+    assert head[:4] == ["directory", "live", "replicas", "segments"]
+    assert row[:4] == [str(log_dir), "no", "2", "2"]
+    assert done.stdout.endswith("nothing wrong\n")
+    assert done.stderr == ""
+
+
+def test_findings_are_told_as_log_verify_tells_them_and_end_with_1(
+    spark: Any, log_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damage(log_dir)
+
+    done = spark_command("verify", log_dir)
+
+    assert run(["log", "verify", str(log_dir)]) == done.exit_code == 1
+    local = [line for line in capsys.readouterr().out.splitlines() if line.startswith("error")]
+    assert local
+    assert [line for line in done.stdout.splitlines() if line.startswith("error")] == local
+    assert "1 error, 0 warnings" in done.stdout
+
+
+def test_json_holds_the_verdict_and_every_finding(spark: Any, log_dir: Path) -> None:
+    damage(log_dir)
+
+    done = spark_command("verify", log_dir, "-o", "json")
+
+    assert done.exit_code == 1
+    assert (done.json["verdict"], done.json["errors"]) == ("errors", 1)
+    (finding,) = done.json["findings"]
+    assert (finding["topic"], finding["partition"], finding["code"]) == ("orders", 1, "batch")
+    (directory,) = done.json["directories"]
+    assert (directory["live"], directory["replicas"]) == (False, 2)
+
+
+def test_a_path_that_is_no_log_is_refused_before_spark_starts(tmp_path: Path) -> None:
+    done = spark_command("verify", tmp_path / "nowhere")
+
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == f"{tmp_path / 'nowhere'} does not exist\n"
+
+
+def test_settings_of_a_person_win_over_ours() -> None:
+    choice = SparkChoice.of(None, ["spark.log.level=WARN"], packages=["a:b:1", "c:d:2"])
+
+    assert choice.configs["spark.log.level"] == "WARN"
+    assert choice.configs["spark.jars.packages"] == "a:b:1,c:d:2"
+
+
+def test_a_bar_is_drawn_on_stderr_and_only_for_a_person(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with task_bar("verify") as nobody:
+        assert nobody is None
+    monkeypatch.setattr("stratalog.cli.spark_session.is_watched", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with task_bar("verify") as progress:
+        assert progress is not None
+        progress(TaskCounts(3, 1, 7))
+
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "verify" in captured.err
+    assert "3/7" in captured.err

@@ -1,0 +1,356 @@
+"""Tasks of a write, without Spark: what they stage, what they refuse, what they leave behind."""
+
+import errno
+import pickle
+import random
+import subprocess
+import sys
+from collections import defaultdict
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sink_plans import STAGING_ID, make_plan, make_topic, staged_records, topic_in
+from sink_topics import left_behind
+
+from stratalog.errors import DiskError
+from stratalog.records.compression import Codec
+from stratalog.records.partitioner import partition_of
+from stratalog.spark.sink_commit import make_manifest
+from stratalog.spark.sink_errors import SinkError, SinkRowError, StagingLostError
+from stratalog.spark.sink_plan import TaskPlace
+from stratalog.spark.sink_tasks import stage_rows
+from stratalog.storage.commits.manifest import AppVersion
+from stratalog.storage.commits.staging import release_staging
+from stratalog.storage.files import OsFileSystem
+from stratalog.storage.layout import TopicPartition, staging_file
+from stratalog.testing import ManualClock, SimulatedFileSystem
+
+NOW_MS = 1_700_000_000_123
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+SCHEMA = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("partition", pa.int32()),
+        ("timestamp", pa.timestamp("us", tz="UTC")),
+        ("headers", HEADERS),
+        ("ignored", pa.int64()),
+    ]
+)
+COLUMNS = ("topic", "key", "value", "partition", "timestamp", "headers")
+PARTITIONS = {"orders": 3, "payments": 2}
+
+
+def batch_of(rows):
+    """Rows are dictionaries; what they do not name is null."""
+    return pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
+
+
+def plan_of(path, **more):
+    topics = [make_topic(path, name, count) for name, count in PARTITIONS.items()]
+    return make_plan(path, *topics, **{"columns": COLUMNS, **more})
+
+
+def stage(plan, *batches, task=0, attempt=0):
+    place = TaskPlace(task=task, attempt=attempt)
+    return stage_rows(iter(batches), plan, place, OsFileSystem(), ManualClock(NOW_MS))
+
+
+def files_in(path):
+    return [each for each in Path(path).rglob("*") if each.is_file()]
+
+
+rows_strategy = st.lists(
+    st.fixed_dictionaries(
+        {
+            "topic": st.sampled_from(sorted(PARTITIONS)),
+            "key": st.none() | st.binary(max_size=6),
+            "value": st.none() | st.binary(max_size=300),
+            "partition": st.none() | st.integers(0, 1),
+            "timestamp": st.none() | st.integers(0, 2**52),
+            "headers": st.none()
+            | st.lists(
+                st.fixed_dictionaries(
+                    {"key": st.text(max_size=3), "value": st.none() | st.binary(max_size=3)}
+                ),
+                max_size=2,
+            ),
+        }
+    ),
+    max_size=60,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=rows_strategy,
+    cut=st.integers(1, 20),
+    codec=st.sampled_from(list(Codec)),
+    batch_bytes=st.sampled_from([1024, 65536]),
+)
+def test_every_row_is_staged_once_in_its_partition_and_in_order(
+    tmp_path_factory, rows, cut, codec, batch_bytes
+):
+    plan = plan_of(tmp_path_factory.mktemp("logs"), codec=codec, batch_bytes=batch_bytes)
+    batches = [batch_of(rows[start : start + cut]) for start in range(0, len(rows), cut)]
+
+    found = staged_records(plan, stage(plan, *batches))
+
+    expected = defaultdict(list)
+    anywhere = defaultdict(list)
+    for row in rows:
+        record = (
+            NOW_MS if row["timestamp"] is None else row["timestamp"] // 1000,
+            row["key"],
+            row["value"],
+            tuple((each["key"], each["value"]) for each in row["headers"] or ()),
+        )
+        if row["partition"] is not None:
+            expected[row["topic"], row["partition"]].append(record)
+        elif row["key"] is not None:
+            count = PARTITIONS[row["topic"]]
+            expected[row["topic"], partition_of(row["key"], count)].append(record)
+        else:
+            anywhere[row["topic"]].append(record)
+    total = 0
+    for (topic, partition), records in found.items():
+        told = [(each.timestamp_ms, each.key, each.value, each.headers) for each in records]
+        assert [each.offset for each in records] == list(range(len(records)))
+        # Rows without a key or a partition may come in between; the rest has its order.
+        rest = iter(told)
+        assert all(each in rest for each in expected[topic, partition])
+        total += len(records)
+        for each in expected[topic, partition]:
+            told.remove(each)
+        for each in told:
+            anywhere[topic].remove(each)
+    assert total == len(rows)
+
+
+@given(seed=st.integers(0, 3))
+@settings(max_examples=4, deadline=None)
+def test_a_task_that_is_run_again_stages_the_same_bytes(tmp_path_factory, seed):
+    rows = batch_of([{"topic": "orders", "value": b"v" * 100, "timestamp": 5}] * 500)
+    plan = plan_of(tmp_path_factory.mktemp("logs"))
+
+    first = stage(plan, rows, task=seed, attempt=0)
+    again = stage(plan, rows, task=seed, attempt=7)
+
+    assert len(first.files) > 1
+    for key in first.files:
+        assert [(each.size_bytes, each.digest) for each in first.files[key]] == [
+            (each.size_bytes, each.digest) for each in again.files[key]
+        ]
+        assert {each.name for each in first.files[key]}.isdisjoint(
+            each.name for each in again.files[key]
+        )
+
+
+@pytest.mark.parametrize(
+    ("rows", "row", "column", "sentence"),
+    [
+        ([{"topic": "orders", "value": b"v"}, {"value": b"v"}], 1, "topic", "null topic present"),
+        ([{"topic": "orders", "value": b""}, {"topic": "typo"}], 1, "topic", "no topic 'typo'"),
+        ([{"topic": "orders", "value": b"v" * 2_000_000}], 0, "value", "max.message.bytes"),
+        ([{"topic": "orders", "partition": 3}], 0, "partition", "0 to 2"),
+        ([{"topic": "payments"}, {"topic": "orders", "partition": -1}], 1, "partition", "0 to 2"),
+        ([{"topic": "orders", "timestamp": -5000}], 0, "timestamp", "before 1970"),
+        ([{"topic": "orders", "headers": [{"value": b""}]}], 0, "headers", "key"),
+    ],
+)
+def test_a_row_that_cannot_be_written_is_named_and_nothing_is_left(
+    tmp_path, rows, row, column, sentence
+):
+    plan = plan_of(tmp_path)
+    before = batch_of([{"topic": "orders", "value": b"v" * 3000, "key": b"k"}] * 10)
+
+    with pytest.raises(SinkRowError) as caught:
+        stage(plan, before, batch_of(rows), task=4)
+
+    assert (caught.value.task, caught.value.row, caught.value.column) == (4, 10 + row, column)
+    assert sentence in str(caught.value)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    assert files_in(tmp_path) == [Path(staging_file(str(tmp_path), STAGING_ID))]
+
+
+def test_a_record_without_a_key_is_refused_by_a_compacted_topic(tmp_path):
+    plan = make_plan(
+        tmp_path,
+        make_topic(tmp_path, "table", 2, is_compacted=True),
+        columns=COLUMNS,
+        topic="table",
+    )
+
+    with pytest.raises(SinkRowError) as caught:
+        stage(plan, batch_of([{"key": b"k"}, {"value": b"v"}]))
+
+    assert (caught.value.row, caught.value.column) == (1, "key")
+    assert "compacted" in str(caught.value)
+
+
+def test_a_row_of_one_of_several_topics_is_called_by_its_number_in_the_task(tmp_path):
+    plan = plan_of(tmp_path, codec=Codec.ZSTD, batch_bytes=1 << 20)
+    fine = [{"topic": name, "key": b"k", "value": b"v"} for name in ("orders", "payments")]
+    large = {"topic": "payments", "key": b"k", "value": random.Random(1).randbytes(2_000_000)}
+
+    with pytest.raises(SinkRowError) as caught:
+        stage(plan, batch_of(fine), batch_of([*fine, large, *fine]))
+
+    assert caught.value.row == 4
+
+
+def test_a_partition_that_is_in_another_directory_is_refused(tmp_path):
+    topic = make_topic(tmp_path, "orders", 3)
+    directories = {number: topic.directories[number] for number in (0, 2)}
+    part = replace(topic, directories=directories)
+    plan = make_plan(tmp_path, part, columns=COLUMNS, topic="orders")
+
+    stage(plan, batch_of([{"partition": 2}]))
+    with pytest.raises(SinkRowError, match="partition 1"):
+        stage(plan, batch_of([{"partition": 0}, {"partition": 1}]))
+
+
+def test_a_task_of_very_many_partitions_holds_few_files_open(tmp_path):
+    partitions = 300
+    plan = make_plan(
+        tmp_path, make_topic(tmp_path, "wide", partitions), columns=COLUMNS, topic="wide"
+    )
+    opened = []
+
+    def rows():
+        for number in range(20):
+            yield batch_of(
+                [
+                    {"partition": each, "value": b"%d" % number * 2000, "timestamp": 1}
+                    for each in range(partitions)
+                ]
+            )
+            opened.append(len(list(Path("/proc/self/fd").iterdir())))
+
+    place = TaskPlace(task=0, attempt=0)
+    found = staged_records(plan, stage_rows(rows(), plan, place, OsFileSystem(), ManualClock()))
+
+    assert len(found) == partitions
+    for records in found.values():
+        assert [each.value for each in records] == [b"%d" % n * 2000 for n in range(20)]
+    assert max(opened) < 200
+
+
+@pytest.mark.parametrize("found", ["another", None])
+def test_a_host_where_the_path_is_another_directory_is_named(tmp_path, found):
+    plan = plan_of(tmp_path, directory_id="the-one-that-is-meant")
+    if found is not None:
+        (tmp_path / "meta.properties").write_text(f"version=1\ndirectory.id={found}\n")
+
+    with pytest.raises(SinkError, match=r"on host .* is not the log directory"):
+        stage(plan, batch_of([{"topic": "orders"}]))
+
+    assert left_behind(tmp_path) == []
+
+
+def test_nothing_is_opened_for_a_task_without_rows(tmp_path):
+    plan = plan_of(tmp_path)
+
+    staged = stage(plan, batch_of([]))
+
+    assert not staged.files
+    assert files_in(tmp_path) == []
+
+
+def test_a_task_whose_rows_fail_leaves_nothing_staged(tmp_path):
+    def rows():
+        yield batch_of([{"topic": "orders", "key": b"k", "value": b"v" * 5000}] * 10)
+        raise OSError("the other side is gone")
+
+    with pytest.raises(OSError, match="the other side"):
+        stage_rows(
+            rows(), plan_of(tmp_path), TaskPlace(task=0, attempt=0), OsFileSystem(), ManualClock()
+        )
+
+    assert files_in(tmp_path) == [Path(staging_file(str(tmp_path), STAGING_ID))]
+
+
+def test_a_manifest_has_files_by_task_and_then_by_number(tmp_path):
+    plan = make_plan(
+        tmp_path,
+        make_topic(tmp_path, "orders", 1, segment_bytes=5000),
+        columns=COLUMNS,
+        topic="orders",
+    )
+    rows = batch_of([{"value": b"v" * 2000}] * 5)
+    told = [stage(plan, rows, task=task, attempt=9 - task) for task in (2, 0, 1)]
+
+    manifest = make_manifest(told, "an-id", AppVersion(name="job", version=1))
+
+    assert [each.topic_partition for each in manifest] == [TopicPartition("orders", 0)]
+    names = [each.name for each in manifest.partitions[0].files]
+    assert names == [
+        f"0000{task}-{9 - task}-0000{number}.log" for task in range(3) for number in range(3)
+    ]
+    assert manifest.partitions[0].record_count == 15
+    assert manifest.partitions[0].topic_id == "id-orders"
+
+
+def test_there_is_no_manifest_of_nothing(tmp_path):
+    assert make_manifest([stage(plan_of(tmp_path), batch_of([]))], "an-id", None) is None
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+def test_a_disk_that_fails_fails_the_task_and_leaves_nothing_that_counts(code):
+    """Whatever operation it is that fails: one of them after the other."""
+    rows = batch_of([{"topic": "orders", "key": b"k%d" % n, "value": b"v" * 500} for n in range(9)])
+    plan = make_plan(Path("/logs"), topic_in("/logs", "orders", 3), columns=COLUMNS, topic="orders")
+
+    def on_a_disk(failing):
+        """Whether all was staged, and the disk, where the operation of that number fails."""
+        files = SimulatedFileSystem()
+        for directory in ("/logs", *(f"/logs/orders-{each}" for each in range(3))):
+            files.make_directory(directory)
+        files.fail(files.operations + failing, code)
+        with suppress(DiskError):
+            stage_rows(iter([rows]), plan, TaskPlace(task=0, attempt=0), files, ManualClock())
+            return True, files
+        return False, files
+
+    for failing in range(1, 1000):
+        is_staged, files = on_a_disk(failing)
+        if is_staged:
+            break
+        assert [name for name in files.tree() if name.endswith(".log")] == []
+    assert failing > 10
+
+
+def test_a_task_whose_staging_was_taken_away_ends(tmp_path):
+    plan = replace(plan_of(tmp_path), staging_seconds=0)
+
+    def rows():
+        yield batch_of([{"topic": "orders", "value": b"v"}])
+        release_staging(OsFileSystem(), str(tmp_path), STAGING_ID)
+        while True:  # until the thread that renews it has seen that
+            yield batch_of([{"topic": "orders", "value": b"v"}])
+
+    with pytest.raises(StagingLostError, match="stagingSeconds") as caught:
+        stage_rows(rows(), plan, TaskPlace(task=0, attempt=0), OsFileSystem())
+
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_a_task_imports_nothing_that_changes_a_log():
+    program = (
+        "import sys, stratalog.spark.sink, stratalog.spark.stream_sink, stratalog.spark.sink_tasks;"
+        "print(*sorted(name for name in sys.modules if name.startswith('stratalog.')))"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    ).stdout.split()
+
+    assert "stratalog.storage.commits.staging" in told
+    for each in told:
+        assert not each.startswith(("stratalog.broker", "stratalog.handover", "stratalog.metadata"))
+        assert each not in ("stratalog.storage.log", "stratalog.storage.manager")
