@@ -15,7 +15,7 @@ from benchmarks.broker_figures import Effort
 from benchmarks.result import Result
 
 STORAGE = (
-    *("append", "recovery", "decode", "encode", "scan", "lookup", "opening", "memory"),
+    *("append", "recovery", "decode", "encode", "lookup", "opening", "memory"),
     *("cleaning", "cleaning-load"),
     *("scan", "planning", "pruning"),
 )

@@ -22,6 +22,7 @@ from stratalog.errors import DiskError, LogDirectoryError
 from stratalog.handover import CommitUnknownError, Handover, HandoverError, open_handover
 from stratalog.handover.handover import _Wait, is_java
 from stratalog.handover.owning import owned, owner_config
+from stratalog.metadata.sqlite_store import METADATA_FILE
 from stratalog.records import Record
 from stratalog.storage.commits.errors import (
     CommitRefusedError,
@@ -459,3 +460,21 @@ def test_a_broker_does_not_wait_for_another_one(tmp_path: Path) -> None:
     refused = pytest.raises(LogDirectoryError, match="locked")
     with running_broker(tmp_path), refused, running_broker(tmp_path):
         raise AssertionError("two brokers on one directory")
+
+
+def test_a_directory_that_was_never_ours_is_looked_at_anew_each_time(tmp_path: Path) -> None:
+    handover = None
+    for name in ("orders", "made-later"):
+        with stratalog.open_directory(tmp_path, create=True) as logs:
+            logs.create(name)
+        handover = open_handover(tmp_path, config={"log.retention.ms": "-1"})
+        assert name in handover.topics()
+
+    assert handover is not None
+    with pytest.raises(CommitRefusedError, match="settings of orders are not known"):
+        handover.commit(stage(handover, "orders", {0: [rows(0, 3)]}))
+    assert not (tmp_path / METADATA_FILE).exists()
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == [
+        "made-later-0",
+        "orders-0",
+    ]

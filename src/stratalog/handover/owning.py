@@ -84,19 +84,12 @@ def commit_here(opened: OpenedBroker, manifest: Manifest) -> CommitResult:
     if isinstance(commit, CommitResult):
         return commit
     try:
-        commit.check()
-        commit.stop()
-        commit.settle()
-        commit.apply()
-        commit.complete()
-        return commit.finish()
-    except BaseException as error:
-        commit.abandon()
-        if isinstance(error, StratalogError):
-            if commit.is_decided:
-                raise UndecidedError(f"the disk failed within the commit: {error}") from error
-            if not isinstance(error, CommitError):
-                raise CommitRefusedError(str(error)) from error
+        return commit.run()
+    except StratalogError as error:
+        if commit.is_decided:
+            raise UndecidedError(f"the disk failed within the commit: {error}") from error
+        if not isinstance(error, CommitError):
+            raise CommitRefusedError(str(error)) from error
         raise
 
 

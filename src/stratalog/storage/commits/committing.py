@@ -336,16 +336,7 @@ class LogCommits:
         commit = self.plan(manifest)
         if isinstance(commit, CommitResult):
             return commit
-        try:
-            commit.check()
-            commit.stop()
-            commit.settle()
-            commit.apply()
-            commit.complete()
-            return commit.finish()
-        except BaseException:
-            commit.abandon()
-            raise
+        return commit.run()
 
     def is_under_way(self, topic_partition: TopicPartition) -> bool:
         """Whether a commit may still have to be brought about again as it was recorded."""

@@ -70,6 +70,19 @@ class Commit:
 
     # --- steps --------------------------------------------------------------------------------
 
+    def run(self) -> CommitResult:
+        """All of them, on one thread, for an owner that may wait."""
+        try:
+            self.check()
+            self.stop()
+            self.settle()
+            self.apply()
+            self.complete()
+            return self.finish()
+        except BaseException:
+            self.abandon()
+            raise
+
     def check(self) -> None:
         """Any thread; long."""
         with self._noting():
