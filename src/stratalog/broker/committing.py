@@ -43,7 +43,10 @@ if TYPE_CHECKING:
 _REFUSED_MAX = 1_000
 _BUSY_SECONDS = 0.05
 _BUSY_TRIES = 200
-_REST_SECONDS_MAX = 0.01
+_REST_SECONDS_MAX = 0.03
+# How much longer a check rests than it works, while clients produce.
+_RESTS = 3
+_PRODUCE = 0
 
 
 class BrokerStoppingError(StratalogError):
@@ -55,14 +58,20 @@ class _UndecidedError(StratalogError):
 
 
 class Pace:
-    """Rests for as long as it was worked before, on the one thread that does."""
+    """Lets a check rest between two steps if anybody has produced since, on its one thread: appends
+    come first. ``produced`` counts their requests."""
 
-    def __init__(self) -> None:
+    def __init__(self, produced: Callable[[], int]) -> None:
+        self._produced = produced
+        self._seen = 0
         self._since = 0.0
 
     def rest(self) -> None:
-        now = time.perf_counter()
-        time.sleep(min(now - self._since, _REST_SECONDS_MAX))
+        seen = self._produced()
+        if seen != self._seen:
+            self._seen = seen
+            worked = time.perf_counter() - self._since
+            time.sleep(min(_RESTS * worked, _REST_SECONDS_MAX))
         self._since = time.perf_counter()
 
 
@@ -82,9 +91,12 @@ class CommitRunner:
         commits, replicas = self.services.logs.commits, self.services.replicas
         # Partitions know what their replicas have, and who leads.
         commits.moves_high_watermark = False
-        # Appends come first: what is checked is checked by one thread, which rests half the time.
-        commits.pause = Pace().rest
+        commits.pause = Pace(self._produce_count).rest
         commits.leader_epoch = lambda log: replicas.get(log.topic_partition).leader_epoch
+
+    def _produce_count(self) -> int:
+        counts = self.services.metrics.apis.get(_PRODUCE)
+        return 0 if counts is None else counts.latency.count
 
     @property
     def running_count(self) -> int:

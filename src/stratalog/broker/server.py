@@ -53,6 +53,7 @@ from stratalog.protocol.api import ApiKey
 from stratalog.replication.replica_manager import ReplicaManager
 from stratalog.storage.files import FileSystem
 from stratalog.storage.log import Log
+from stratalog.storage.niceness import yield_to_others
 from stratalog.storage.owner_file import Owner, new_token
 
 _READERS = 2
@@ -176,12 +177,15 @@ class Broker:
             workers=self._executor(1, "stratalog-validate"),
         )
         services.groups = make_coordinator(services, self._wake)
-        services.commits = CommitRunner(services, self._executor(1, "stratalog-commit"))
+        worker = self._executor(1, "stratalog-commit", yield_to_others)
+        services.commits = CommitRunner(services, worker)
         self._alarm = Alarm(loop, self._steady_clock, self._ring, _task_failed)
         self._sweep_ms = 0
 
-    def _executor(self, threads: int, name: str) -> ThreadPoolExecutor:
-        executor = ThreadPoolExecutor(threads, name)
+    def _executor(
+        self, threads: int, name: str, begin: Callable[[], None] = lambda: None
+    ) -> ThreadPoolExecutor:
+        executor = ThreadPoolExecutor(threads, name, begin)
         self._cleanups.append(executor.shutdown)
         return executor
 

@@ -8,7 +8,6 @@ A partition that cannot be cleaned is set aside with the reason and tried again 
 after a longer wait; the others go on. A disk that fails takes its directory offline.
 """
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -50,11 +49,11 @@ from stratalog.storage.cleaning.throttle import Throttle
 from stratalog.storage.directory import LogDirectory
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
+from stratalog.storage.niceness import yield_to_others
 
 T = TypeVar("T")
 
 _MAP_BYTES_MAX = 2**31 - 1
-_NICENESS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +243,7 @@ class LogCleaner:
         has left without a word must not keep the process from ending."""
 
         def work() -> None:
-            _yield_to_others()
+            yield_to_others()
             error = self._attempt(directory, log, round_, self.inbox.call)
             # Whoever closes the inbox does not want to hear of it any more.
             with suppress(CleaningAbortedError):
@@ -468,9 +467,3 @@ def _cleanable_bytes(directory: LogDirectory, log: Log, now_ms: int) -> int:
         return plan_log(log, directory.cleaner_offset(log.topic_partition), now_ms).cleanable_bytes
     except StratalogError:
         return log.size_bytes
-
-
-def _yield_to_others() -> None:
-    """Cleaning can wait: where cores are few, this thread leaves them to whoever serves clients."""
-    with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
