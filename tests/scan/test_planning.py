@@ -267,7 +267,8 @@ def test_planning_very_many_segments_is_quick_and_small() -> None:
     spent = time.process_time() - began
     assert sum(len(task.slices) for task in plan.tasks) == 500 * 100
     assert len(plan.tasks) < 500
-    assert spent < 15 / 20
+    # Ten times that, for machines that are slow or busy: what grows faster than segments do shows.
+    assert spent < 10 * 15 / 20
 
 
 # --- what plans say -----------------------------------------------------------------------------

@@ -38,7 +38,14 @@ def make_plan(
     directory_id: str = "",
     **more: Any,
 ) -> SinkPlan:
-    told = {"codec": Codec.NONE, "level": None, "batch_bytes": 4096, "staging_seconds": 60, **more}
+    told = {
+        "codec": Codec.NONE,
+        "level": None,
+        "batch_bytes": 4096,
+        "staging_seconds": 60,
+        "is_opened": False,
+        **more,
+    }
     return SinkPlan(
         path=str(path),
         directory_id=directory_id,

@@ -15,6 +15,7 @@ from stratalog.cli.client import (
     told,
 )
 from stratalog.cli.consume_offsets import Bounds, Range, Start, resolve_end, resolve_start
+from stratalog.cli.interrupts import interrupts_wait
 from stratalog.cli.output import UsageError, write_error
 
 if TYPE_CHECKING:
@@ -63,7 +64,6 @@ class Reading:
         self._ends: dict[Place, int | None] = {}
         self._is_assigned = False
         self._is_told_lost = False
-        self._printed: dict[Place, Message] = {}
 
     def run(self) -> None:
         consumer = self._connection.consumer(self._settings())
@@ -71,7 +71,7 @@ class Reading:
             self._begin(consumer)
             self._loop(consumer)
         except KeyboardInterrupt:
-            self._store_printed(consumer)  # it may have come before that was done
+            pass  # how a reading without an end is ended
         finally:
             with told("Leaving"):
                 consumer.close()
@@ -248,18 +248,18 @@ class Reading:
                 messages += consumer.consume(room - 1, 0)
             last: dict[Place, Message] = {}
             lines = [line for each in messages if (line := self._take(consumer, each, last))]
-            if lines:
-                output.write(b"".join(lines))
-                output.flush()
-            self._printed = last
-            self._store_printed(consumer)
+            with interrupts_wait():
+                if lines:
+                    output.write(b"".join(lines))
+                    output.flush()
+                self._store(consumer, last)
             if lines:
                 heard_at = time.monotonic()
 
-    def _store_printed(self, consumer: "Consumer") -> None:
-        """To be committed now and then, and at the end. Doing it twice does no harm."""
+    def _store(self, consumer: "Consumer", last: "dict[Place, Message]") -> None:
+        """What was printed is committed now and then, and at the end."""
         if self._wanted.group is not None:
-            for message in self._printed.values():
+            for message in last.values():
                 consumer.store_offsets(message)
 
     def _is_done(self) -> bool:

@@ -27,7 +27,7 @@ class StratalogWriter(DataSourceArrowWriter):
         from stratalog.spark.sink_commit import plan_sink
 
         self._options = options
-        self._plan = plan_sink(options, check_columns(schema, options.topic))
+        self._plan = plan_sink(options, check_columns(schema, options.topic), opens_staging=True)
 
     @plainly
     def write(  # type: ignore[override]  # rows are Arrow's, as PySpark has it too

@@ -38,7 +38,7 @@ from stratalog.storage.commits.manifest import (
     PartitionManifest,
     StagedFile,
 )
-from stratalog.storage.commits.staging import release_staging
+from stratalog.storage.commits.staging import STAGING_MS_MAX, open_staging, release_staging
 from stratalog.storage.files import OsFileSystem
 from stratalog.storage.layout import TopicPartition, staging_file
 
@@ -59,8 +59,13 @@ def _handover(options: SinkOptions) -> Handover:
 # --- before ------------------------------------------------------------------------------------
 
 
-def plan_sink(options: SinkOptions, columns: tuple[str, ...]) -> SinkPlan:
-    """Everything that tasks need to know; what no task could write to is refused now."""
+def plan_sink(
+    options: SinkOptions, columns: tuple[str, ...], *, opens_staging: bool = False
+) -> SinkPlan:
+    """Everything that tasks need to know; what no task could write to is refused now.
+
+    ``opens_staging``: by whoever knows of the write's end. Its tasks may begin much later.
+    """
     wanted = None if options.topic is None else [options.topic]
     found = _handover(options).topics(wanted, seconds=options.commit_seconds)
     if options.topic is not None and options.topic not in found:
@@ -70,13 +75,25 @@ def plan_sink(options: SinkOptions, columns: tuple[str, ...]) -> SinkPlan:
         )
     if options.topic is not None:
         _check_writable(found[options.topic], options.path)
+    holder = f"spark on {socket.gethostname()}"
+    staging_id = uuid.uuid4().hex
+    if opens_staging:
+        open_staging(
+            OsFileSystem(),
+            options.path,
+            holder=holder,
+            seconds=STAGING_MS_MAX / 1000,
+            clock=SystemClock(),
+            staging_id=staging_id,
+        )
     return SinkPlan.of(
         options,
         columns,
         {name: _sink_topic(facts) for name, facts in found.items() if not facts.is_internal},
         directory_id=read_directory_id(OsFileSystem(), options.path),
-        staging_id=uuid.uuid4().hex,
-        holder=f"spark on {socket.gethostname()}",
+        staging_id=staging_id,
+        is_opened=opens_staging,
+        holder=holder,
     )
 
 

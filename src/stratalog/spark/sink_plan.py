@@ -30,11 +30,14 @@ class SinkTopic:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkPlan:
     """``columns`` are those that are written; ``topic`` is None where each row names its own.
-    ``directory_id`` is that of the log directory on the driver's host, empty if it has none."""
+    ``directory_id`` is that of the log directory on the driver's host, empty if it has none.
+    ``is_opened``: the driver has opened the staging, and gives it up when the write fails; tasks
+    that go on after that find it gone. Else the first task opens it."""
 
     path: str
     directory_id: str
     staging_id: str
+    is_opened: bool
     holder: str
     topic: str | None
     topics: Mapping[str, SinkTopic]
@@ -53,12 +56,14 @@ class SinkPlan:
         *,
         directory_id: str,
         staging_id: str,
+        is_opened: bool,
         holder: str,
     ) -> "SinkPlan":
         return cls(
             path=options.path,
             directory_id=directory_id,
             staging_id=staging_id,
+            is_opened=is_opened,
             holder=holder,
             topic=options.topic,
             topics=topics,

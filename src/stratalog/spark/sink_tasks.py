@@ -7,7 +7,7 @@ Spark to say. A task that fails takes what it has staged with it.
 
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -27,9 +27,11 @@ from stratalog.spark.sink_rows import RowNumbers, split_by_topic
 from stratalog.storage.commits.manifest import StagedFile
 from stratalog.storage.commits.staging import (
     StagedLogWriter,
+    hold_staging,
     open_staging,
     renew_staging,
     staging_directory,
+    staging_until_ms,
 )
 from stratalog.storage.files import FileSystem
 from stratalog.storage.layout import TopicPartition
@@ -98,15 +100,20 @@ class _Task:
 
     def add(self, batch: pyarrow.RecordBatch) -> None:
         if self._is_lost:
-            raise StagingLostError(
-                self._plan.path, self._plan.staging_id, self._plan.staging_seconds
-            )
+            raise self._lost()
         for part in split_by_topic(
             batch, self._plan.topic, task=self._place.task, first_row=self._row_count
         ):
             topic = self._topic(part.topic, part.numbers)
             topic.add(part.rows, part.numbers, self._clock.now_ms())
         self._row_count += batch.num_rows
+
+    def _lost(self) -> StagingLostError:
+        return StagingLostError(self._plan.path, self._plan.staging_id, self._plan.staging_seconds)
+
+    def _check_held(self) -> None:
+        if staging_until_ms(self._files, self._plan.path, self._plan.staging_id) is None:
+            raise self._lost()
 
     def finish(self) -> StagedRows:
         staged: dict[TopicPartition, tuple[StagedFile, ...]] = {}
@@ -134,7 +141,7 @@ class _Task:
         if not self._topics:
             self._open_staging()
         self._topics[name] = _TopicRows(
-            plan.topics[name], plan, self._place, self._files, self._awake
+            plan.topics[name], plan, self._place, self._files, self._awake, self._check_held
         )
         return self._topics[name]
 
@@ -147,6 +154,12 @@ class _Task:
                 f"{error.path} on host {error.host} is not the log directory that the driver "
                 f"writes to: {error.reason}. Every host that runs tasks has to see it there"
             ) from None
+        if plan.is_opened:
+            if not hold_staging(
+                self._files, plan.path, plan.staging_id, plan.staging_seconds, self._clock
+            ):
+                raise self._lost()
+            return
         open_staging(
             self._files,
             plan.path,
@@ -180,12 +193,14 @@ class _TopicRows:
         place: TaskPlace,
         files: FileSystem,
         awake: _Awake,
+        check_held: Callable[[], None],
     ) -> None:
         self._topic = topic
         self._plan = plan
         self._place = place
         self._files = files
         self._awake = awake
+        self._check_held = check_held
         self._writers: dict[int, StagedLogWriter] = {}
         # Rows that are in batches not finished: the encoder's count of the first, and their names.
         self._added: deque[tuple[int, RowNumbers]] = deque(maxlen=ADDED_MAX)
@@ -253,6 +268,7 @@ class _TopicRows:
             staging_directory(self._topic.directories[partition], self._plan.staging_id),
             f"{self._place.task:05d}-{self._place.attempt}",
             segment_bytes=self._topic.segment_bytes,
+            check_held=self._check_held,
         )
         self._writers[partition] = writer
         return writer

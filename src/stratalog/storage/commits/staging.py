@@ -17,7 +17,7 @@ import json
 import os
 import struct
 import uuid
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -46,6 +46,7 @@ from stratalog.storage.leases import cut_holder
 __all__ = [
     "StagedLogWriter",
     "digest_of",
+    "hold_staging",
     "make_staging_directory",
     "open_staging",
     "release_staging",
@@ -113,6 +114,18 @@ def renew_staging(
     return _prolong(files, staging_file(log_dir, staging_id), until_ms)
 
 
+def hold_staging(
+    files: FileSystem, log_dir: str, staging_id: str, seconds: float, clock: Clock
+) -> bool:
+    """Hold what somebody else has opened for ``seconds`` from now on, be that shorter than before;
+    False if it was given up: then nothing may be staged any more."""
+    path = staging_file(log_dir, staging_id)
+    entry = files.stat(path)
+    if entry is None or entry.is_directory:
+        return False
+    return _set_until(files, path, clock.now_ms() + _lasting_ms(seconds))
+
+
 def _lasting_ms(seconds: float) -> int:
     return min(max(int(seconds * 1000), 0), STAGING_MS_MAX)
 
@@ -121,8 +134,10 @@ def _prolong(files: FileSystem, path: str, until_ms: int) -> bool:
     entry = files.stat(path)
     if entry is None or entry.is_directory:
         return False
-    if entry.modified_ms >= until_ms:
-        return True
+    return entry.modified_ms >= until_ms or _set_until(files, path, until_ms)
+
+
+def _set_until(files: FileSystem, path: str, until_ms: int) -> bool:
     try:
         files.set_modified(path, until_ms)
     except DiskError as error:
@@ -328,16 +343,24 @@ class StagedLogWriter:
 
     ``directory`` is the partition's ``staging_directory``; it is made when the first batch comes.
     A file holds at most ``segment_bytes``. Nothing counts before ``finish``. Not for several
-    threads.
+    threads. ``check_held`` is called when a file has been made, and raises if the staging was given
+    up: whoever gives it up removes the lease and then the files, so one of the two sees the other.
     """
 
     def __init__(
-        self, files: FileSystem, directory: str, prefix: str, *, segment_bytes: int
+        self,
+        files: FileSystem,
+        directory: str,
+        prefix: str,
+        *,
+        segment_bytes: int,
+        check_held: Callable[[], None] = lambda: None,
     ) -> None:
         self.directory = directory
         self._files = files
         self._prefix = prefix
         self._segment_bytes = segment_bytes
+        self._check_held = check_held
         self._open: _OpenFile | None = None
         self._done: list[StagedFile] = []
 
@@ -384,6 +407,7 @@ class StagedLogWriter:
         path = f"{self.directory}/{self._prefix}-{len(self._done):05d}{LOG_SUFFIX}"
         self._files.unlink(path, missing_ok=True)  # of an attempt with the same number
         self._open = _OpenFile(self._files, path, self._files.open(path, create=True))
+        self._check_held()
         return self._open
 
     def rest(self) -> None:
