@@ -10,7 +10,7 @@ KERNEL_SOURCES := setup.py $(wildcard src/stratalog/records/*.pyx src/stratalog/
 	src/stratalog/records/*.pxd src/stratalog/records/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check docs protocol deep bench interop interop-clients clean
+.PHONY: help setup demo test check docs protocol deep bench interop interop-clients clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,12 @@ $(READY): pyproject.toml setup.py constraints.txt tools/setup
 $(KERNELS): $(KERNEL_SOURCES) tools/build-kernels | $(READY)
 	@PYTHON="$(CURDIR)/$(BIN)/python" tools/setup --kernels $(KERNEL_SOURCES)
 	@touch $@
+
+# Java is asked for before anything is made: whoever lacks it hears so at once.
+demo: ## Show everything at work: a broker, Kafka clients and Spark, in two minutes (ARGS=...)
+	@tools/setup --java
+	@$(MAKE) --no-print-directory setup
+	@$(BIN)/python -m stratalog demo $(ARGS)
 
 test: setup ## Run the tests, and a little fuzzing under AddressSanitizer
 	$(BIN)/python -m pytest -n $(WORKERS)
@@ -46,8 +52,8 @@ deep: setup ## Run the long tests, then fuzz the kernels under AddressSanitizer
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -n $(WORKERS) -m "deep or not interop"
 	tools/fuzz-asan --seconds 300
 
-bench: setup ## Measure
-	$(BIN)/python -m benchmarks
+bench: setup ## Measure everything beside its peers, or ONLY=NAME,… (35 min; BENCH=--quick: tiny)
+	$(BIN)/python -m benchmarks $(ONLY) $(BENCH)
 
 interop: setup ## Run against Apache Kafka, its tools and other clients (Java 17, Maven, npm)
 	$(BIN)/python -m pytest -m interop -rs tests/interop

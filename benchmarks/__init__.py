@@ -1,1 +1,1 @@
-"""What the storage engine can do, measured beside what it is compared with, in one run."""
+"""What all of it can do, measured beside what it is compared with, in one run: ``make bench``."""

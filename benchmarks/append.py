@@ -3,43 +3,47 @@ be called storing them: a CRC-32C and a write. Both write new files, in turns, s
 the machine does meets both alike; processor time is counted."""
 
 import os
-import statistics
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from crc32c import crc32c
 
-from benchmarks.result import Result
+from benchmarks.effort import Effort, scaled
+from benchmarks.measurement import Bar, Outcome, Peer, higher
+from benchmarks.timing import cpu_s
 from benchmarks.workload import make_batches, new_log
 
 ROUNDS = 40
+BARE = Peer("a bare loop of CRC and write", is_rival=False)
 
 
-def run(root: Path) -> list[Result]:
-    batches = make_batches(500)
+def run(root: Path, _effort: Effort) -> Iterator[Outcome]:
+    batches = make_batches(scaled(500, least=50))
+    size_mb = sum(map(len, batches)) / 1e6
     log = new_log(root)
     bare = os.open(root / "bare", os.O_CREAT | os.O_WRONLY)
-    ratios, ours_us = [], []
-    for _ in range(ROUNDS):
-        started = time.process_time()
+
+    def store_barely() -> None:
         for batch in batches:
             crc32c(memoryview(batch)[21:])
             os.write(bare, batch)
-        bare_s = time.process_time() - started
-        started = time.process_time()
+
+    def append() -> None:
         for batch in batches:
             log.append_as_leader(batch)
-        ours_s = time.process_time() - started
-        ratios.append(bare_s / ours_s)
-        ours_us.append(ours_s / len(batches) * 1e6)
+
+    theirs, ours = [], []
+    for _ in range(ROUNDS):
+        theirs.append(size_mb / cpu_s(store_barely))
+        ours.append(size_mb / cpu_s(append))
     os.close(bare)
     log.abandon()
-    return [
-        Result(
-            "append, of a bare write + CRC loop",
-            statistics.median(ratios) * 100,
-            "%",
-            50,
-            detail=f"{statistics.median(ours_us):.1f} µs a batch of {len(batches[0])} bytes",
-        )
-    ]
+    yield higher(
+        "append.rate",
+        "append of 16 KiB batches, every record validated",
+        "MB/s a core",
+        ours,
+        theirs,
+        peer=BARE,
+        bar=Bar(ratio=0.5),
+    )

@@ -1,46 +1,47 @@
 """What producing and consuming cost a broker: CPU-seconds a GB, and MB/s, beside Apache Kafka.
 
 All sides run at once and one is loaded at a time. A turn makes a topic of one partition, produces
-to it, fetches it all twice from the page cache and deletes it. The raw client sends batches of
+to it, fetches it all four times from the page cache and deletes it. The raw client sends batches of
 the size that the Java producer makes by default (16 KB) and that librdkafka does (1 MB), over one
 connection with five requests in flight. GB and MB count the bytes of batches.
 """
 
-import sys
-import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.broker_figures import OURS, Effort, compared, told
-from benchmarks.broker_processes import BrokerProcess, all_sides
+from benchmarks.broker_figures import SYNCED, compared
+from benchmarks.broker_processes import BrokerProcess, all_sides, topic
 from benchmarks.broker_raw import Batch, Fetcher, Load, Producer, fetch, make_batch, produce
-from benchmarks.cleaning import touch_memory
-from benchmarks.result import Result
+from benchmarks.effort import Effort
+from benchmarks.measurement import Bar, Better, Outcome
+from benchmarks.memory_touching import touch_memory
 
-SETTLE_SECONDS = 1.0
-FETCHES = 2  # of all that was produced
-CPU_TIMES_KAFKA = RATE_TIMES_KAFKA = 1.0
+SYNCED_SECONDS = 3.0
+FETCHES = 4  # of all that was produced
+TIMES_KAFKA = Bar(ratio=1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """Records of one size in batches of one size."""
 
+    id: str
     name: str
     value_bytes: int
     batch_bytes: int
+    is_headline: bool = False
 
     def batch(self) -> Batch:
         return make_batch(self.value_bytes, self.batch_bytes)
 
 
 CASES = (
-    Case("1 KB records, 16 KB batches", 1_000, 16_384),
-    Case("1 KB records, 1 MB batches", 1_000, 1_000_000),
-    Case("100 B records, 16 KB batches", 100, 16_384),
-    Case("100 B records, 1 MB batches", 100, 1_000_000),
+    Case("1k-16k", "1 KB records, 16 KB batches", 1_000, 16_384, is_headline=True),
+    Case("1k-1m", "1 KB records, 1 MB batches", 1_000, 1_000_000),
+    Case("100-16k", "100 B records, 16 KB batches", 100, 16_384),
+    Case("100-1m", "100 B records, 1 MB batches", 100, 1_000_000),
 )
 
 
@@ -56,43 +57,62 @@ class Cost:
         return cls(cpu_s / load.size_bytes * 1e9, load.size_bytes / load.seconds / 1e6)
 
 
-class Figures:
-    """Costs of all sides, by what was done."""
+class Costs:
+    """Of all sides, for one thing that was done."""
 
-    def __init__(self) -> None:
-        self._found: dict[str, dict[str, list[Cost]]] = defaultdict(lambda: defaultdict(list))
+    def __init__(self, id: str, what: str, **rest: bool) -> None:  # noqa: A002
+        self._id, self._what, self._rest = id, what, rest
+        self._found: dict[str, list[Cost]] = defaultdict(list)
 
-    def add(self, what: str, side: str, cost: Cost) -> None:
-        self._found[what][side].append(cost)
-        line = f"{cost.cpu_s_per_gb:.2f} CPU-s a GB, {cost.mb_per_s:.0f} MB/s"
-        print(f"{what}, {side}: {line}", file=sys.stderr)  # a whole run takes most of an hour
+    def add(self, side: BrokerProcess, cost: Cost) -> None:
+        self._found[side.name].append(cost)
 
-    def rows(self) -> Iterator[Result]:
-        for what, sides in self._found.items():
-            cpu = {side: [each.cpu_s_per_gb for each in costs] for side, costs in sides.items()}
-            rate = {side: [each.mb_per_s for each in costs] for side, costs in sides.items()}
-            yield compared(
-                f"{what}: CPU", cpu, "CPU-s a GB", CPU_TIMES_KAFKA, higher_is_better=False
-            )
-            yield compared(f"{what}: rate", rate, "MB/s", RATE_TIMES_KAFKA, higher_is_better=True)
+    def rows(self) -> Iterator[Outcome]:
+        sides = self._found.items()
+        yield from compared(
+            f"{self._id}.cpu",
+            f"{self._what}: broker CPU",
+            {name: [each.cpu_s_per_gb for each in costs] for name, costs in sides},
+            "CPU-s a GB",
+            Better.LOWER,
+            TIMES_KAFKA,
+            **self._rest,
+        )
+        yield from compared(
+            f"{self._id}.rate",
+            self._what,
+            {name: [each.mb_per_s for each in costs] for name, costs in sides},
+            "MB/s",
+            Better.HIGHER,
+            TIMES_KAFKA,
+            **self._rest,
+        )
 
 
-def run(root: Path, effort: Effort) -> list[Result]:
+def run(root: Path, effort: Effort) -> Iterator[Outcome]:
     touch_memory(root, 2 * effort.size_bytes)
-    figures = Figures()
     with all_sides(root) as sides:
         batches = {case: case.batch() for case in CASES}
         for side in sides:
             warm_up(side, list(batches.values()), effort)
         for case, batch in batches.items():
+            produced = Costs(
+                f"produce.{case.id}", f"produce, {case.name}", is_headline=case.is_headline
+            )
+            consumed = Costs(
+                f"consume.{case.id}",
+                f"consume, {case.name}",
+                is_headline=case.is_headline,
+                with_flush=False,  # nothing is acknowledged
+            )
             for side in effort.turns(sides):
-                produced, consumed = measure(side, batch, effort)
-                figures.add(f"produce {case.name}", side.name, produced)
-                figures.add(f"consume {case.name}", side.name, consumed)
+                both = measure(side, batch, effort)
+                produced.add(side, both[0])
+                consumed.add(side, both[1])
+            yield from produced.rows()
+            yield from consumed.rows()
         memory = {side.name: [side.resident_mb()] for side in sides}
-    detail = told(memory, "MB resident")
-    row = Result("memory after all this", memory[OURS][0], "MB", None, detail=detail)
-    return [*figures.rows(), row]
+    yield from compared("memory.loaded", "memory after all this", memory, "MB", Better.LOWER)
 
 
 def warm_up(side: BrokerProcess, batches: list[Batch], effort: Effort) -> None:
@@ -102,6 +122,8 @@ def warm_up(side: BrokerProcess, batches: list[Batch], effort: Effort) -> None:
 
 
 def measure(side: BrokerProcess, batch: Batch, effort: Effort) -> tuple[Cost, Cost]:
+    if side.name == SYNCED:  # as sure with less, and it takes its time
+        effort = effort.at_most(seconds=SYNCED_SECONDS)
     with topic(side, "cost") as name, side.connect() as connection:
         producer = Producer(connection, name, 0, batch)
         before_s = side.cpu_s()
@@ -111,23 +133,3 @@ def measure(side: BrokerProcess, batch: Batch, effort: Effort) -> tuple[Cost, Co
         consumed = fetch([fetcher], FETCHES * produced.size_bytes, effort.seconds)
         after_s = side.cpu_s()
     return Cost.of(produced, between_s - before_s), Cost.of(consumed, after_s - between_s)
-
-
-class topic:
-    """A new topic that is deleted again, its files too, before anybody else is measured."""
-
-    def __init__(self, side: BrokerProcess, name: str, partitions: int = 1) -> None:
-        self._side, self._name, self._partitions = side, name, partitions
-
-    def __enter__(self) -> str:
-        with self._side.connect() as connection:
-            connection.create_topic(self._name, partitions=self._partitions)
-        return self._name
-
-    def __exit__(self, *_: object) -> None:
-        with self._side.connect() as connection:
-            connection.delete_topic(self._name)
-        tick = threading.Event()
-        while any(self._side.log_dir.glob(f"{self._name}-*")):
-            tick.wait(0.1)
-        tick.wait(SETTLE_SECONDS)

@@ -1,73 +1,52 @@
-"""How much is measured, and how figures of several sides in several rounds become rows.
+"""How figures of several sides become rows: ours beside Apache Kafka's, in both durabilities.
 
-A round measures every side once; the next one starts with another side, so that what else the
-machine does meets all of them alike. A figure is the median of the rounds, and its spread is told
-beside it: the least and the most.
+Ours acknowledges as Apache Kafka does, from the page cache, where the two are held against each
+other (``log.flush.on.ack=false``). Our default waits for the disk first: a row of its own, beside
+the same Apache Kafka, and without a bar.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import median
-from typing import TypeVar
+from collections.abc import Iterator, Mapping, Sequence
 
-from benchmarks.result import Result
+from benchmarks.measurement import KAFKA, NO_BAR, Bar, Better, Measurement, measured
+from benchmarks.peers import kafka_note
 
-OURS, SYNCED, KAFKA = "stratalog", "stratalog, flush on ack", "Apache Kafka"
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Effort:
-    """``seconds`` of warm-up for each side; a measurement takes no longer either."""
-
-    seconds: float = 30.0
-    rounds: int = 5
-
-    @property
-    def size_bytes(self) -> int:
-        """What one measurement moves at most: the page cache holds it, the disk need not."""
-        return int(min(1e9, 100e6 * self.seconds))
-
-    def turns(self, sides: Sequence[T]) -> Iterator[T]:
-        for number in range(self.rounds):
-            first = number % len(sides)
-            yield from sides[first:]
-            yield from sides[:first]
-
+OURS, SYNCED = "stratalog", "stratalog, flush on ack"
 
 Figures = Mapping[str, Sequence[float]]  # of each side, by its name
 
 
-def spread(figures: Iterable[float]) -> str:
-    ordered = sorted(figures)
-    if len(ordered) == 1:
-        return _short(ordered[0])
-    return f"{_short(median(ordered))} ({_short(ordered[0])} to {_short(ordered[-1])})"
-
-
-def _short(figure: float) -> str:
-    return f"{figure:,.3g}" if figure < 1000 else f"{figure:,.0f}"
-
-
-def told(figures: Figures, unit: str) -> str:
-    sides = (f"{name} {spread(found)}" for name, found in figures.items())
-    return f"{unit}: {'; '.join(sides)}"
-
-
 def compared(
-    what: str, figures: Figures, unit: str, times_kafka: float | None, *, higher_is_better: bool
-) -> Result:
-    """Ours by Apache Kafka's, or ours alone where that could not run."""
-    ours = median(figures[OURS])
-    detail = told(figures, unit)
-    if KAFKA not in figures:
-        return Result(what, ours, unit, None, detail=detail)
-    return Result(
+    id: str,  # noqa: A002 - as in the file
+    what: str,
+    figures: Figures,
+    unit: str,
+    better: Better,
+    bar: Bar = NO_BAR,
+    *,
+    is_headline: bool = False,
+    with_flush: bool = True,
+) -> Iterator[Measurement]:
+    theirs = figures.get(KAFKA.name)
+    yield measured(
+        id,
         what,
-        ours / median(figures[KAFKA]),
-        "times Apache Kafka's",
-        times_kafka,
-        higher_is_better=higher_is_better,
-        detail=detail,
+        unit,
+        figures[OURS],
+        better=better,
+        theirs=theirs,
+        peer=KAFKA,
+        bar=bar,
+        note=kafka_note(),
+        is_headline=is_headline,
     )
+    if with_flush and SYNCED in figures:
+        yield measured(
+            f"{id}.flush",
+            f"{what}, each acknowledgement on disk",
+            unit,
+            figures[SYNCED],
+            better=better,
+            theirs=theirs,
+            peer=KAFKA,
+            note=kafka_note("our default; Apache Kafka acknowledges from the page cache"),
+        )

@@ -9,31 +9,26 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from statistics import median
 
-from benchmarks.broker_cost import topic
-from benchmarks.broker_figures import OURS, Effort, compared, told
-from benchmarks.broker_processes import BrokerProcess, apache_kafka, running, stratalog
+from benchmarks.broker_figures import compared
+from benchmarks.broker_processes import BrokerProcess, apache_kafka, running, stratalog, topic
 from benchmarks.broker_raw import BrokerFailedError
-from benchmarks.result import Result
+from benchmarks.effort import Effort, scaled
+from benchmarks.measurement import Bar, Better, Outcome
 
-GROUPS, MEMBERS = 10, 20
+GROUPS, MEMBERS = scaled(10), 20
 JOIN_SECONDS = 120.0
-WATCH_SECONDS = 10.0
-PERCENT_MAX = 0.5
+WATCH_SECONDS = 6.0
+UNIT = "% of a core"
 
 
-def run(root: Path, effort: Effort) -> list[Result]:
+def run(root: Path, effort: Effort) -> Iterator[Outcome]:
+    effort = effort.at_most(seconds=WATCH_SECONDS, rounds=3)
     alone: dict[str, list[float]] = defaultdict(list)
     with_consumers: dict[str, list[float]] = defaultdict(list)
-    sides = [
-        stratalog(root / "ours"),
-        stratalog(root / "synced", is_synced=True),
-        apache_kafka(root / "kafka"),
-    ]
-    with running(sides) as there:
+    with running([stratalog(root / "ours"), apache_kafka(root / "kafka")]) as there:
         time.sleep(effort.seconds)
         for _ in range(effort.rounds):
             for name, percent in spent(there, effort.seconds).items():
@@ -41,18 +36,16 @@ def run(root: Path, effort: Effort) -> list[Result]:
         for side in there:
             with topic(side, "idle", MEMBERS) as name:
                 with_consumers[side.name] = watch_consumers(side, name, effort)
-    what = f"idle with {GROUPS * MEMBERS} consumers: CPU"
-    return [
-        Result(
-            "idle without clients: CPU",
-            median(alone[OURS]),
-            "%",
-            PERCENT_MAX,
-            higher_is_better=False,
-            detail=told(alone, "% of a core"),
-        ),
-        compared(what, with_consumers, "% of a core", 1.0, higher_is_better=False),
-    ]
+    what = "idle without clients: broker CPU"
+    yield from compared("idle.alone", what, alone, UNIT, Better.LOWER, Bar(value=0.5))
+    yield from compared(
+        "idle.consumers",
+        f"idle with {GROUPS * MEMBERS} consumers: broker CPU",
+        with_consumers,
+        UNIT,
+        Better.LOWER,
+        Bar(ratio=1.0),
+    )
 
 
 def spent(sides: Sequence[BrokerProcess], seconds: float) -> dict[str, float]:
@@ -77,8 +70,7 @@ def watch_consumers(side: BrokerProcess, name: str, effort: Effort) -> list[floa
         if said.strip() != b"ready":
             raise BrokerFailedError(f"{side.name}: the consumers did not get their partitions")
         time.sleep(effort.seconds)  # to warm up
-        seconds = min(effort.seconds, WATCH_SECONDS)
-        found = [spent([side], seconds)[side.name] for _ in range(effort.rounds)]
+        found = [spent([side], effort.seconds)[side.name] for _ in range(effort.rounds)]
         consumers.stdin.close()
     return found
 

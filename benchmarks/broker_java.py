@@ -6,37 +6,40 @@ about the client; the broker's CPU-seconds are its own. MB and GB count the valu
 """
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.broker_cost import Cost, Figures, topic
-from benchmarks.broker_figures import KAFKA, Effort
-from benchmarks.broker_processes import BrokerProcess, all_sides, java_command
+from benchmarks.broker_cost import Cost, Costs
+from benchmarks.broker_processes import BrokerProcess, all_sides, java_command, topic
 from benchmarks.broker_raw import BrokerFailedError, Load
-from benchmarks.cleaning import touch_memory
-from benchmarks.result import Result
+from benchmarks.effort import Effort
+from benchmarks.measurement import NotMeasuredError, Outcome
+from benchmarks.memory_touching import touch_memory
+from benchmarks.peers import why_no_kafka
 
 TOOLS = "org.apache.kafka.tools"
 TOOL_JVM = ("-Xmx512M", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
 TOOL_SECONDS = 300
-SIZES = {"1 KB records": 1_000, "100 B records": 100}
+SIZES = {"1k": ("1 KB records", 1_000), "100": ("100 B records", 100)}
 
 
-def run(root: Path, effort: Effort) -> list[Result]:
+def run(root: Path, effort: Effort) -> Iterator[Outcome]:
+    if why := why_no_kafka():
+        raise NotMeasuredError(f"these are Apache Kafka's own tools: {why}")
+    effort = effort.at_most(seconds=7, rounds=3)
     touch_memory(root, effort.size_bytes)
-    figures = Figures()
     with all_sides(root) as sides:
-        if all(side.name != KAFKA for side in sides):
-            return []  # its tools are as much missing as its broker
         for side in sides:
-            for size_bytes in SIZES.values():
-                measure(side, size_bytes, effort)
-        for what, size_bytes in SIZES.items():
+            measure(side, 1_000, effort)
+        for name, (what, size_bytes) in SIZES.items():
+            produced = Costs(f"java.produce.{name}", f"Java producer, {what}")
+            consumed = Costs(f"java.consume.{name}", f"Java consumer, {what}", with_flush=False)
             for side in effort.turns(sides):
-                produced, consumed = measure(side, size_bytes, effort)
-                figures.add(f"Java producer, {what}", side.name, produced)
-                figures.add(f"Java consumer, {what}", side.name, consumed)
-    return list(figures.rows())
+                both = measure(side, size_bytes, effort)
+                produced.add(side, both[0])
+                consumed.add(side, both[1])
+            yield from produced.rows()
+            yield from consumed.rows()
 
 
 def measure(side: BrokerProcess, record_bytes: int, effort: Effort) -> tuple[Cost, Cost]:

@@ -7,39 +7,59 @@ a tenth as many are measured.
 
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.broker_cost import topic
-from benchmarks.broker_figures import SYNCED, Effort, compared
-from benchmarks.broker_processes import BrokerProcess, all_sides
+from benchmarks.broker_figures import SYNCED, compared
+from benchmarks.broker_processes import BrokerProcess, all_sides, topic
 from benchmarks.broker_raw import Batch, Producer, make_batch
-from benchmarks.result import Result
+from benchmarks.effort import Effort
+from benchmarks.measurement import Bar, Better, Outcome, Series, quantile
 
 SAMPLES = 20_000
 TURN = 400
-TIMES_KAFKA = 0.7
+TIMES_KAFKA = Bar(ratio=0.7)
+QUANTILES = (50, 99)
+PLOTTED = (
+    0.01,
+    0.05,
+    *(share / 10 for share in range(1, 10)),
+    0.95,
+    0.98,
+    0.99,
+    0.995,
+    0.998,
+    0.999,
+)
 
 
-def run(root: Path, effort: Effort) -> list[Result]:
+def run(root: Path, effort: Effort) -> Iterator[Outcome]:
     samples = min(SAMPLES, int(SAMPLES * effort.seconds / 30)) // effort.rounds
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    rounds: list[dict[str, list[float]]] = []
     batch = make_batch(100, 1)
     with all_sides(root) as sides:
         for side in sides:
             with topic(side, "warm") as warm:
                 measure(side, warm, batch, samples * effort.rounds, effort.seconds)
         for _ in range(effort.rounds):
-            for name, latencies_us in one_round(sides, batch, samples).items():
-                ordered = sorted(latencies_us)
-                for quantile in (50, 99):
-                    found[f"p{quantile}"][name].append(ordered[len(ordered) * quantile // 100])
-    return [
-        compared(
-            f"one-record produce, {quantile}", figures, "µs", TIMES_KAFKA, higher_is_better=False
+            rounds.append(one_round(sides, batch, samples))
+    for percent in QUANTILES:
+        found = {
+            name: [quantile(each[name], percent / 100) for each in rounds] for name in rounds[0]
+        }
+        yield from compared(
+            f"latency.p{percent}",
+            f"one record at a time, produce p{percent}",
+            found,
+            "µs",
+            Better.LOWER,
+            TIMES_KAFKA,
+            is_headline=True,
         )
-        for quantile, figures in found.items()
-    ]
+    for name in rounds[0]:
+        together = sorted(latency for each in rounds for latency in each[name])
+        points = [[share, round(quantile(together, share), 1)] for share in PLOTTED]
+        yield Series(plot="latency", name=name, points=points)
 
 
 def one_round(sides: Sequence[BrokerProcess], batch: Batch, samples: int) -> dict[str, list[float]]:

@@ -18,10 +18,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.broker_figures import KAFKA, OURS, SYNCED
+from benchmarks.broker_figures import OURS, SYNCED
 from benchmarks.broker_raw import BrokerFailedError, Connection, free_ports
+from benchmarks.measurement import KAFKA
+from benchmarks.peers import kafka_distribution, why_no_kafka
 
-INTEROP = Path(__file__).resolve().parents[1] / "tests" / "interop"
 READY_SECONDS = 60
 STOP_SECONDS = 60
 CLUSTER_ID = "c3RyYXRhbG9nLWJlbmNoMA"  # any 16 bytes in base64url
@@ -48,6 +49,7 @@ KAFKA_SETTINGS = {
 }
 # Of both: what one turn deleted shall be gone before the next.
 SETTINGS = {"log.segment.delete.delay.ms": "100"}
+SETTLE_SECONDS = 1.0
 _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
@@ -162,13 +164,7 @@ def installed(root: Path) -> Mapping[str, str]:
 
 def apache_kafka(home: Path, *, settings: Mapping[str, str] | None = None) -> BrokerProcess | None:
     """A formatted directory and the command for a broker over it; None where it cannot run."""
-    sys.path.insert(0, str(INTEROP))
-    from apache_kafka import KafkaDistribution, KafkaUnavailableError
-
-    try:
-        distribution = KafkaDistribution.resolve()
-    except KafkaUnavailableError as missing:
-        print(f"without Apache Kafka: {missing}", file=sys.stderr)
+    if why_no_kafka() is not None:
         return None
     home.mkdir(parents=True)
     port, controller_port = free_ports(2)
@@ -182,21 +178,19 @@ def apache_kafka(home: Path, *, settings: Mapping[str, str] | None = None) -> Br
     }
     properties = home / "server.properties"
     properties.write_text("".join(f"{name}={value}\n" for name, value in all_settings.items()))
-    formatted = distribution.run_tool(
+    formatted = kafka_distribution().run_tool(
         "kafka.tools.StorageTool",
         *("format", "--config", str(properties), "--cluster-id", CLUSTER_ID),
     )
     if formatted.exit_code:
         raise BrokerFailedError(f"storage format failed: {formatted.stdout}{formatted.stderr}")
     command = java_command(KAFKA_JVM, "kafka.Kafka", str(properties))
-    return BrokerProcess(KAFKA, home, port, command)
+    return BrokerProcess(KAFKA.name, home, port, command)
 
 
 def java_command(jvm_flags: Sequence[str], main_class: str, *arguments: str) -> list[str]:
     """The command line for a class of Apache Kafka, which logs warnings."""
-    from apache_kafka import KafkaDistribution
-
-    distribution = KafkaDistribution.resolve()
+    distribution = kafka_distribution()
     logging = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dlog4j2.StatusLogger.level=OFF")
     command = [distribution.java, *jvm_flags, *logging, "-cp", distribution.classpath]
     return [*command, main_class, *arguments]
@@ -225,3 +219,23 @@ def all_sides(
     ]
     with running(sides) as there:
         yield there
+
+
+class topic:
+    """A new topic that is deleted again, its files too, before anybody else is measured."""
+
+    def __init__(self, side: BrokerProcess, name: str, partitions: int = 1) -> None:
+        self._side, self._name, self._partitions = side, name, partitions
+
+    def __enter__(self) -> str:
+        with self._side.connect() as connection:
+            connection.create_topic(self._name, partitions=self._partitions)
+        return self._name
+
+    def __exit__(self, *_: object) -> None:
+        with self._side.connect() as connection:
+            connection.delete_topic(self._name)
+        tick = threading.Event()
+        while any(self._side.log_dir.glob(f"{self._name}-*")):
+            tick.wait(0.1)
+        tick.wait(SETTLE_SECONDS)

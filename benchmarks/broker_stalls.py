@@ -13,13 +13,15 @@ import threading
 import time
 import urllib.request
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.broker_figures import Effort
+from benchmarks.broker_figures import SYNCED
 from benchmarks.broker_processes import BrokerProcess, running, stratalog
 from benchmarks.broker_raw import Batch, BrokerFailedError, Producer, connections, make_batch
-from benchmarks.result import Result
+from benchmarks.effort import Effort
+from benchmarks.measurement import Bar, Outcome, lower, quantile
 
 TOPICS, BYTES_A_SECOND = 4, 40_000_000
 KEYS, IN_FLIGHT = 200_000, 5
@@ -47,16 +49,15 @@ class Seen:
     produced_bytes: int = 0
 
 
-def run(root: Path, effort: Effort) -> list[Result]:
-    results = []
+def run(root: Path, effort: Effort) -> Iterator[Outcome]:
+    effort = effort.at_most(seconds=15)
     for is_synced in (False, True):
         home = root / ("synced" if is_synced else "ours")
         with running([stratalog(home, is_synced=is_synced, settings=SETTINGS)]) as (broker,):
-            results.append(measure(broker, effort))
-    return results
+            yield measure(broker, effort)
 
 
-def measure(broker: BrokerProcess, effort: Effort) -> Result:
+def measure(broker: BrokerProcess, effort: Effort) -> Outcome:
     with broker.connect() as connection:
         connection.create_topic("probe")
         for number in range(TOPICS):
@@ -71,27 +72,23 @@ def measure(broker: BrokerProcess, effort: Effort) -> Result:
     if cleaned_at < started:
         raise BrokerFailedError("nothing was cleaned meanwhile")
     lags = {bound: count - before[bound] for bound, count in after.items()}
-    ordered = sorted(seen.latencies_ms)
     turns = lags[float("inf")]
-    detail = (
+    p50, p99, p999 = (quantile(seen.latencies_ms, share) for share in (0.5, 0.99, SHARE))
+    note = (
         f"{turns - lags[BAR_MS / 1e3]:,.0f} of {turns:,.0f} turns took longer than 10 ms; "
         f"the loop was ready and without a core for {waited_s / effort.seconds:.1%} of the time; "
         f"{seen.produced_bytes / effort.seconds / 1e6:.0f} MB/s; a record beside it: "
-        f"p50 {quantile(ordered, 0.5):.2f}, p99 {quantile(ordered, 0.99):.2f}, "
-        f"p99.9 {quantile(ordered, SHARE):.1f}, max {ordered[-1]:.0f} ms"
+        f"p50 {p50:.2f}, p99 {p99:.2f}, p99.9 {p999:.1f} ms"
     )
-    return Result(
-        f"turn of the loop while cleaning, p99.9 ({broker.name})",
-        share_ms(lags, SHARE),
+    is_synced = broker.name == SYNCED
+    return lower(
+        f"stalls.p999{'.flush' if is_synced else ''}",
+        f"turn of the broker's loop while cleaning, p99.9{', flush on ack' if is_synced else ''}",
         "ms",
-        BAR_MS,
-        higher_is_better=False,
-        detail=detail,
+        [share_ms(lags, SHARE)],
+        bar=Bar(value=BAR_MS),
+        note=note,
     )
-
-
-def quantile(ordered: list[float], share: float) -> float:
-    return ordered[min(int(len(ordered) * share), len(ordered) - 1)]
 
 
 def share_ms(lags: Buckets, share: float) -> float:

@@ -5,13 +5,9 @@
     wide         as much, in records of 1 KB
     memory       20 M keys, no two alike, cleaned to the end in as many rounds as the map needs
 
-All logs lie in the page cache. MB/s are bytes of the cleaned range by wall clock, the best of three
-turns that measure each in its turn. Apache Kafka's cleaner runs with the JVM settings of its broker
-and is warmed by cleaning a smaller log three times; its jars come from the interop tests, and
-without Java its rows are left out.
-
-``STRATALOG_BENCH_SCALE`` makes everything smaller, for trying this out: 0.01 takes seconds. The
-bars are meant for 1.
+All logs lie in the page cache. MB/s are bytes of the cleaned range by wall clock, in turns that
+measure each side once. Apache Kafka's cleaner runs with the JVM settings of its broker and is
+warmed by cleaning a smaller log three times.
 """
 
 import os
@@ -27,7 +23,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks.result import Result
+from benchmarks.effort import SCALE, Effort, repeats, scaled
+from benchmarks.measurement import KAFKA, NO_BAR, Bar, Outcome, Peer, higher, lower
+from benchmarks.memory_touching import touch_memory
+from benchmarks.peers import kafka_logs, kafka_note
 from benchmarks.workload import UnsyncedFileSystem
 from stratalog.config import TopicConfig
 from stratalog.records._kernels import encode_records, seal_batch
@@ -39,24 +38,21 @@ from stratalog.storage.recovery import open_log
 if TYPE_CHECKING:
     from log_oracle import KafkaLogs
 
-SCALE = float(os.environ.get("STRATALOG_BENCH_SCALE", "1"))
 START_MS = 1_700_000_000_000
 NOW_MS = START_MS + 3_600_000
 MAP_BYTES = 128 << 20
-LOG_BYTES = int((2 << 30) * SCALE)
-KEYS = int(1_000_000 * SCALE) or 1
-DISTINCT = int(5_000_000 * SCALE)
-MEMORY_KEYS = int(20_000_000 * SCALE)
+LOG_BYTES = scaled(2 << 30)
+KEYS = scaled(1_000_000)
+DISTINCT = scaled(5_000_000)
+MEMORY_KEYS = scaled(20_000_000)
 RECORDS_A_BATCH = 160
-REPEATS = 3
 VALUE_BYTES = 73  # of a record that takes 100 bytes, its key of 16 included
 PRIVATE_MB_MAX = MAP_BYTES / 1e6 + 64
-INTEROP = Path(__file__).resolve().parents[1] / "tests" / "interop"
 CONFIGS = {
     "cleanup.policy": "compact",
     "segment.bytes": str(max(int((1 << 30) * SCALE), 1 << 20)),
 }
-KAFKA_JVM = ("-XX:+UseG1GC", "-Xms1g", "-Xmx1g", "-Xshare:auto")
+BARE = Peer("bare read, read, write, fsync", is_rival=False)
 
 
 class Rate(NamedTuple):
@@ -67,106 +63,109 @@ class Rate(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Rates:
+    """Of one case, all its turns."""
+
+    bare: list[Rate]
+    ours: list[Rate]
+    kafka: list[Rate]
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
-    """A log to clean, and the bars for it, in times and in MB/s a core."""
+    """A log to clean, and the bars for it."""
 
     name: str
     what: str
-    detail: str
     batches: Callable[[], Iterator[list[bytes]]]
     value_bytes: int = VALUE_BYTES
-    core_bar: float | None = None
-    times_kafka: float | None = None
-    times_bare: float | None = None
+    core_bar: Bar = NO_BAR
+    kafka_bar: Bar = NO_BAR
+    bare_bar: Bar = NO_BAR
 
     def write(self, root: Path) -> Path:
         write_log(root / f"{self.name}-0", self.batches(), self.value_bytes)
         return root / f"{self.name}-0"
 
-    def rows(self, bare: Rate, ours: Rate, kafkas: Rate | None) -> Iterator[Result]:
-        yield Result(self.what, ours.wall, "MB/s", None, detail=self.detail)
-        yield Result(self.what, ours.core, "MB/s a core", self.core_bar)
-        core = f"{bare.core:,.0f} MB/s a core"
-        yield Result("  bare: read, read, write, fsync", bare.wall, "MB/s", None, detail=core)
-        yield Result("  ours by the bare bytes", ours.wall / bare.wall, "times", self.times_bare)
-        if kafkas is not None:
-            core = f"{kafkas.core:,.0f} MB/s a core: ours {ours.core / kafkas.core:.1f} times"
-            times = ours.wall / kafkas.wall
-            yield Result("  Apache Kafka's cleaner", kafkas.wall, "MB/s", None, detail=core)
-            yield Result("  ours by Apache Kafka's", times, "times", self.times_kafka)
+    def rows(self, rates: Rates) -> Iterator[Outcome]:
+        ours = [each.wall for each in rates.ours]
+        yield higher(
+            f"cleaning.{self.name}",
+            self.what,
+            "MB/s",
+            ours,
+            [each.wall for each in rates.kafka],
+            peer=KAFKA,
+            bar=self.kafka_bar,
+            note=kafka_note("one thread each"),
+            is_headline=self.kafka_bar is not NO_BAR,
+        )
+        core = [each.core for each in rates.ours]
+        yield higher(
+            f"cleaning.{self.name}.core", self.what, "MB/s a core", core, bar=self.core_bar
+        )
+        bare = [each.wall for each in rates.bare]
+        yield higher(
+            f"cleaning.{self.name}.bare",
+            self.what,
+            "MB/s",
+            ours,
+            bare,
+            peer=BARE,
+            bar=self.bare_bar,
+        )
 
 
 def cases() -> tuple[Case, ...]:
     return (
         Case(
             "random",
-            "clean 1 M keys",
-            f"{LOG_BYTES / 1e9:.2f} GB of 100-byte records",
+            f"compaction of {LOG_BYTES / 1e9:.2g} GB of 100-byte records with {KEYS:,} keys",
             lambda: random_keys(LOG_BYTES // (RECORDS_A_BATCH * 100)),
-            core_bar=250,
-            times_kafka=3,
+            core_bar=Bar(value=250),
+            kafka_bar=Bar(ratio=3),
         ),
         Case(
             "distinct",
-            "clean, nothing superseded",
-            f"{DISTINCT:,} keys, 100-byte records",
+            f"compaction where nothing is superseded: {DISTINCT:,} keys, 100-byte records",
             lambda: distinct_keys(DISTINCT),
             # No bar by the bare bytes: hashing a key and finding it a place in 128 MiB takes as
             # long as moving 100 bytes three times.
         ),
         Case(
             "wide",
-            "clean, nothing superseded",
-            f"{DISTINCT // 10:,} keys, 1 KB records",
+            f"compaction where nothing is superseded: {DISTINCT // 10:,} keys, 1 KB records",
             lambda: distinct_keys(DISTINCT // 10),
             value_bytes=1_000,
-            times_bare=0.6,
+            bare_bar=Bar(ratio=0.6),
         ),
     )
 
 
-def run(root: Path) -> list[Result]:
-    results: list[Result] = []
+def run(root: Path, _effort: Effort) -> Iterator[Outcome]:
     with warmed_kafka(root) as kafka:
         for case in cases():
             log = case.write(root)
-            rates = [measure(log, root, kafka) for _ in range(REPEATS)]
-            bare, ours, kafkas = (
-                max((each for each in column if each is not None), default=None)
-                for column in zip(*rates, strict=True)
-            )
-            assert bare is not None
-            assert ours is not None
-            results += case.rows(bare, ours, kafkas)
+            rates = Rates([], [], [])
+            for _ in range(repeats(3 if case.kafka_bar is not NO_BAR else 2)):
+                measure(log, root, kafka, rates)
+            yield from case.rows(rates)
             shutil.rmtree(log)
-    return [*results, _memory_row(root)]
+    yield memory_row(root)
 
 
-def measure(log: Path, root: Path, kafka: "KafkaLogs | None") -> tuple[Rate, Rate, Rate | None]:
+def measure(log: Path, root: Path, kafka: "KafkaLogs | None", rates: Rates) -> None:
     """One after the other, so that what else the machine does meets all of them alike."""
     size_bytes = sum(file.stat().st_size for file in log.iterdir())
     touch_memory(root, size_bytes)
-    bare = move_bytes(log)
+    rates.bare.append(move_bytes(log))
     with copied(log, root / "ours") as ours:
         touch_memory(root, size_bytes)
-        our_rate = clean(ours)
-    if kafka is None:
-        return bare, our_rate, None
-    with copied(log, root / "kafka") as kafkas:
-        touch_memory(root, size_bytes)
-        return bare, our_rate, clean_with_kafka(kafka, kafkas)
-
-
-def touch_memory(root: Path, size_bytes: int) -> None:
-    """Fill that much of the page cache and free it again. A virtual machine gets its memory from
-    the host when it is first touched, at several times the cost of writing to it; nobody who is
-    measured here should be the one to pay for that."""
-    scratch = root / "scratch"
-    with scratch.open("wb", buffering=0) as file:
-        piece = bytes(1 << 20)
-        for _ in range(size_bytes // len(piece) + 1):
-            file.write(piece)
-    scratch.unlink()
+        rates.ours.append(clean(ours))
+    if kafka is not None:
+        with copied(log, root / "kafka") as theirs:
+            touch_memory(root, size_bytes)
+            rates.kafka.append(clean_with_kafka(kafka, theirs))
 
 
 @contextmanager
@@ -178,17 +177,17 @@ def copied(log: Path, root: Path) -> Iterator[Path]:
         shutil.rmtree(root)
 
 
-def _memory_row(root: Path) -> Result:
+def memory_row(root: Path) -> Outcome:
     command = [sys.executable, "-m", "benchmarks.cleaning", str(root / "memory-0")]
     answer = subprocess.run(command, check=True, capture_output=True, text=True)
     peak_mb, rounds = answer.stdout.split()
-    return Result(
-        "memory while cleaning 20 M keys",
-        float(peak_mb),
+    return lower(
+        "cleaning.memory",
+        f"memory while compacting {MEMORY_KEYS:,} keys with a map of {MAP_BYTES >> 20} MiB",
         "MB",
-        PRIVATE_MB_MAX,
-        higher_is_better=False,
-        detail=f"{MEMORY_KEYS:,} keys in {rounds} rounds; 128 MiB map + 64 MB",
+        [float(peak_mb)],
+        bar=Bar(value=round(PRIVATE_MB_MAX)),
+        note=f"{rounds} rounds",
     )
 
 
@@ -302,21 +301,12 @@ def clean_with_kafka(logs: "KafkaLogs", directory: Path) -> Rate:
 @contextmanager
 def warmed_kafka(root: Path) -> Iterator["KafkaLogs | None"]:
     """Apache Kafka's cleaner, its code compiled by use; None where it cannot run."""
-    sys.path.insert(0, str(INTEROP))
-    from apache_kafka import KafkaDistribution, KafkaUnavailableError
-    from log_oracle import KafkaLogs
-
-    try:
-        distribution = KafkaDistribution.resolve()
-    except KafkaUnavailableError as missing:
-        print(f"without Apache Kafka: {missing}", file=sys.stderr)
-        yield None
-        return
-    write_log(root / "warm-0", random_keys(LOG_BYTES // (RECORDS_A_BATCH * 800)))
-    with KafkaLogs(distribution, jvm_flags=KAFKA_JVM) as logs:
-        for _ in range(3):
-            with copied(root / "warm-0", root / "kafka") as warm:
-                clean_with_kafka(logs, warm)
+    with kafka_logs() as logs:
+        if logs is not None:
+            write_log(root / "warm-0", random_keys(LOG_BYTES // (RECORDS_A_BATCH * 800)))
+            for _ in range(3):
+                with copied(root / "warm-0", root / "kafka") as warm:
+                    clean_with_kafka(logs, warm)
         yield logs
 
 

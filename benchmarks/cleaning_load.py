@@ -11,18 +11,18 @@ The compacted log begins with every key, about 110 MB, and a round copies all th
 roll every 0.8 s the cleaner is at work most of the time.
 """
 
-import os
 import queue
 import random
 import shutil
-import statistics
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.result import Result
+from benchmarks.effort import Effort, scaled
+from benchmarks.measurement import Bar, Outcome, Peer, lower, quantile
 from stratalog.config import BrokerConfig, TopicConfig
 from stratalog.records import Record, build_batch
 from stratalog.storage.cleaning.rounds import CleanerStats
@@ -33,11 +33,11 @@ from stratalog.storage.manager import LogManager
 from stratalog.storage.reading import FetchedData, Isolation
 
 BYTES_A_SECOND = 20_000_000
-SECONDS = float(os.environ.get("BENCH_LOAD_SECONDS", "15"))
+SECONDS = 10.0  # of a phase
 TURNS = 2
-KEYS = 500_000
+KEYS = scaled(500_000, least=20_000)
 RECORDS_A_BATCH = 75
-BAR_MS = 5.0
+ALONE = Peer("the same without", is_rival=False)
 COMPACTED, DELETED = TopicPartition("compacted", 0), TopicPartition("deleted", 0)
 
 SEGMENT: dict[str, Any] = {"internal_segment_bytes": 8 << 20, "file_delete_delay_ms": 1000}
@@ -62,10 +62,6 @@ class Phase:
         if stats is not None:
             self.rounds += 1
             self.seconds_cleaned += stats.seconds
-
-    def percentile(self, part: float) -> float:
-        ordered = sorted(self.latencies_ms)
-        return ordered[min(int(len(ordered) * part), len(ordered) - 1)]
 
 
 class Reader(threading.Thread):
@@ -142,28 +138,26 @@ class Flusher(threading.Thread):
             self._done.put(handed)
 
 
-def run(root: Path) -> list[Result]:
+def run(root: Path, effort: Effort) -> Iterator[Outcome]:
     batches = make_batches()
+    seconds = min(SECONDS, effort.seconds)
     alone, beside = [], []
     for turn in range(TURNS):
-        alone.append(run_phase(root / f"alone {turn}", batches, cleans=False))
-        beside.append(run_phase(root / f"beside {turn}", batches, cleans=True))
-    without_ms = statistics.median(phase.percentile(0.99) for phase in alone)
-    with_ms = statistics.median(phase.percentile(0.99) for phase in beside)
+        alone.append(run_phase(root / f"alone {turn}", batches, seconds, cleans=False))
+        beside.append(run_phase(root / f"beside {turn}", batches, seconds, cleans=True))
     rounds = sum(phase.rounds for phase in beside)
     busy_s = sum(phase.seconds_cleaned for phase in beside)
-    worst_ms = max(phase.percentile(0.999) for phase in beside)
-    return [
-        Result(
-            "append p99 beside cleaning and retention, at 20 MB/s",
-            with_ms,
-            "ms",
-            max(3 * without_ms, BAR_MS),
-            higher_is_better=False,
-            detail=f"{without_ms:.3g} ms without; p99.9 {worst_ms:.3g} ms; {rounds} rounds, "
-            f"{busy_s:.0f} s of {TURNS * SECONDS:.0f} s",
-        )
-    ]
+    worst_ms = max(quantile(phase.latencies_ms, 0.999) for phase in beside)
+    yield lower(
+        "cleaning-load.p99",
+        "append p99 at 20 MB/s beside compaction and retention",
+        "ms",
+        [quantile(phase.latencies_ms, 0.99) for phase in beside],
+        [quantile(phase.latencies_ms, 0.99) for phase in alone],
+        peer=ALONE,
+        bar=Bar(value=5, ratio=3, either=True),
+        note=f"p99.9 {worst_ms:.3g} ms; {rounds} rounds, {busy_s:.0f} s of {TURNS * seconds:.0f} s",
+    )
 
 
 def make_batches() -> list[bytes]:
@@ -181,7 +175,7 @@ def make_batches() -> list[bytes]:
     ]
 
 
-def run_phase(root: Path, batches: list[bytes], *, cleans: bool) -> Phase:
+def run_phase(root: Path, batches: list[bytes], seconds: float, *, cleans: bool) -> Phase:
     root.mkdir()
     manager = LogManager(
         BrokerConfig(
@@ -200,14 +194,16 @@ def run_phase(root: Path, batches: list[bytes], *, cleans: bool) -> Phase:
         for batch in batches:
             logs[0].append_as_leader(batch)
         logs[0].flush()
-        write(manager, logs, batches, phase)
+        write(manager, logs, batches, seconds, phase)
     finally:
         manager.shutdown()
         shutil.rmtree(root)
     return phase
 
 
-def write(manager: LogManager, logs: list[Log], batches: list[bytes], phase: Phase) -> None:
+def write(
+    manager: LogManager, logs: list[Log], batches: list[bytes], seconds: float, phase: Phase
+) -> None:
     """The owner's loop; its waits are short, for what the cleaner wants."""
     reader, flusher = Reader(logs[0], phase), Flusher(logs)
     reader.start()
@@ -216,7 +212,7 @@ def write(manager: LogManager, logs: list[Log], batches: list[bytes], phase: Pha
     interval_s = len(batches[0]) / BYTES_A_SECOND
     started = time.perf_counter()
     last_run: CleanerStats | None = None
-    for number in range(int(SECONDS / interval_s)):
+    for number in range(int(seconds / interval_s)):
         due = started + number * interval_s
         while time.perf_counter() < due:
             manager.run_due()

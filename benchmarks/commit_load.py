@@ -3,7 +3,7 @@
 A client produces one record of 100 bytes at a time, acks=all, the next one when the answer is
 there, to one partition. Meanwhile 1 GB that was staged before is committed, into the same partition
 and into another one. Stretches without a commit come in between, so that what else the machine does
-meets both alike; all stretches of a kind count together. Once as brokers are by default, where each
+meets both alike. Once as brokers are by default, where each
 acknowledgement waits for the disk, and once without that.
 
 Then 1 000 batches of 100 rows, each staged, handed over and committed, as a stream does.
@@ -13,40 +13,41 @@ import random
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 
-from benchmarks.broker_figures import Effort
+from benchmarks.broker_figures import SYNCED
 from benchmarks.broker_processes import BrokerProcess, running, stratalog
 from benchmarks.broker_raw import Batch, BrokerFailedError, Producer, make_batch
-from benchmarks.result import Result
+from benchmarks.effort import Effort, scaled
+from benchmarks.measurement import Bar, Outcome, Peer, lower, quantile
 from stratalog.clock import SystemClock
 from stratalog.handover import Handover, open_handover
 from stratalog.storage.commits.manifest import AppVersion, CommitKind, Manifest, PartitionManifest
 from stratalog.storage.commits.staging import StagedLogWriter, open_staging, staging_directory
 from stratalog.storage.files import OsFileSystem
 
-COMMIT_BYTES = 1_000_000_000
+COMMIT_BYTES = scaled(1_000_000_000)
 BATCH_BYTES = 256 << 10
 TURNS = 3
 TIMES = 3.0
 QUIET_SECONDS = 2.0
-SMALL_COMMITS, SMALL_ROWS = 1_000, 100
+SMALL_COMMITS, SMALL_ROWS = scaled(1_000), 100
 SEGMENT_BYTES = 256 << 20
+ALONE = Peer("the same without", is_rival=False)
 
 
-def run(root: Path, effort: Effort) -> list[Result]:
-    results = []
+def run(root: Path, _effort: Effort) -> Iterator[Outcome]:
     for is_synced in (True, False):
         home = root / ("synced" if is_synced else "ours")
         with running([stratalog(home, is_synced=is_synced)]) as (broker,):
             for target in ("the same", "another"):
-                results.append(measure(broker, target))
+                yield measure(broker, target)
             if is_synced:
-                results += small_commits(broker)
+                yield from small_commits(broker)
         shutil.rmtree(home)
-    return results
 
 
 # --- beside a large commit ----------------------------------------------------------------------
@@ -60,11 +61,10 @@ class Stretch:
     seconds: float = 0.0
 
     def quantile(self, share: float) -> float:
-        ordered = sorted(self.latencies_ms)
-        return ordered[min(int(len(ordered) * share), len(ordered) - 1)]
+        return quantile(self.latencies_ms, share)
 
 
-def measure(broker: BrokerProcess, target: str) -> Result:
+def measure(broker: BrokerProcess, target: str) -> Outcome:
     """``target`` is the partition that the commit goes to: the producer's, or another."""
     partition = 0 if target == "the same" else 1
     topic = f"load-{partition}"
@@ -73,27 +73,30 @@ def measure(broker: BrokerProcess, target: str) -> Result:
         connection.create_topic(topic, partitions=2, configs=configs)
     handover = open_handover(broker.log_dir)
     probe = make_batch(100, 1)
-    beside, alone = Stretch(), Stretch()
+    beside, alone = [], []
     produce_for(broker, topic, probe, Stretch(), QUIET_SECONDS)  # warm
     for _ in range(TURNS):
+        beside.append(Stretch())
+        alone.append(Stretch())
         manifest = stage(handover, topic, {partition: large(COMMIT_BYTES)})
         settle_disk(broker)
-        produce_for(broker, topic, probe, alone, QUIET_SECONDS)
-        produce_beside(broker, topic, probe, beside, handover, manifest)
+        produce_for(broker, topic, probe, alone[-1], QUIET_SECONDS)
+        produce_beside(broker, topic, probe, beside[-1], handover, manifest)
     with broker.connect() as connection:
         connection.delete_topic(topic)
-    without_ms, with_ms = alone.quantile(0.99), beside.quantile(0.99)
-    return Result(
-        f"append p99 during the commit of 1 GB into {target} partition ({broker.name})",
-        with_ms,
+    flush = ".flush" if broker.name == SYNCED else ""
+    return lower(
+        f"commit-load.{'same' if partition == 0 else 'other'}{flush}",
+        f"append p99 during the commit of {COMMIT_BYTES / 1e9:.1g} GB into {target} partition"
+        f"{', flush on ack' if flush else ''}",
         "ms",
-        TIMES * without_ms,
-        higher_is_better=False,
-        detail=f"{with_ms / without_ms:.2f} x; {without_ms:.3g} ms without; p50 "
-        f"{beside.quantile(0.5):.3g} and {alone.quantile(0.5):.3g} ms; longest "
-        f"{beside.quantile(1):.0f} and {alone.quantile(1):.0f} ms; "
-        f"{len(beside.latencies_ms)} and {len(alone.latencies_ms)} records; "
-        f"a commit took {beside.seconds / TURNS:.2f} s",
+        [each.quantile(0.99) for each in beside],
+        [each.quantile(0.99) for each in alone],
+        peer=ALONE,
+        bar=Bar(ratio=TIMES),
+        note=f"longest {max(each.quantile(1) for each in beside):.0f} ms, without "
+        f"{max(each.quantile(1) for each in alone):.0f} ms; a commit took "
+        f"{median(each.seconds for each in beside):.2f} s",
     )
 
 
@@ -199,7 +202,7 @@ def stage(
 # --- many small ones ----------------------------------------------------------------------------
 
 
-def small_commits(broker: BrokerProcess) -> list[Result]:
+def small_commits(broker: BrokerProcess) -> Iterator[Outcome]:
     with broker.connect() as connection:
         connection.create_topic("stream")
     handover = open_handover(broker.log_dir)
@@ -217,15 +220,21 @@ def small_commits(broker: BrokerProcess) -> list[Result]:
     directory = broker.log_dir / "stream-0"
     segments = len(list(directory.glob("*.log")))
     size_bytes = sum(each.stat().st_size for each in directory.glob("*.log"))
-    took_ms.sort()
-    return [
-        Result(
-            f"segments after {SMALL_COMMITS:,} commits of {SMALL_ROWS} rows",
-            segments,
-            "segments",
-            max(1, -(-size_bytes // SEGMENT_BYTES)),
-            higher_is_better=False,
-            detail=f"{size_bytes / 1e6:.1f} MB; a commit took p50 "
-            f"{took_ms[len(took_ms) // 2]:.1f} ms, p99 {took_ms[len(took_ms) * 99 // 100]:.1f} ms",
-        )
-    ]
+    what = f"after {SMALL_COMMITS:,} commits of {SMALL_ROWS} rows"
+    normal = max(1, -(-size_bytes // SEGMENT_BYTES))
+    size = f"{size_bytes / 1e6:.1f} MB"
+    yield lower(
+        "commit-load.segments",
+        f"segments {what}",
+        "segments",
+        [segments],
+        bar=Bar(value=normal),
+        note=size,
+    )
+    yield lower(
+        "commit-load.small",
+        f"one commit of {SMALL_ROWS} rows",
+        "ms",
+        took_ms,
+        note=f"p99 {quantile(took_ms, 0.99):.1f} ms",
+    )

@@ -4,39 +4,42 @@ Rows come 10 000 at a time, as Spark hands them over, and go where their keys sa
 """
 
 import random
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import accumulate
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.result import Result
+from benchmarks.effort import Effort, scaled
+from benchmarks.measurement import Bar, Outcome, higher
+from benchmarks.timing import cpu_s
 from benchmarks.workload import KEY_BYTES, VALUE_BYTES
 from stratalog.records import Codec
 from stratalog.records.encoding import BatchEncoder
 from stratalog.records.partitioner import Partitioner
 
-ROWS, ROWS_A_BATCH, PARTITIONS = 400_000, 10_000, 4
-RUNS = 5
+ROWS, ROWS_A_BATCH, PARTITIONS = scaled(400_000, least=20_000), 10_000, 4
+RUNS = 7
 
 
-def run(root: Path) -> list[Result]:
+def run(_root: Path, _effort: Effort) -> Iterator[Outcome]:
     pieces = rows()
     size_bytes = encode(pieces, Codec.NONE)
-    encode_s = best(lambda: encode(pieces, Codec.NONE))
-    partition_s = best(lambda: partition(pieces))
-    packed = {codec: best(lambda codec=codec: encode(pieces, codec)) for codec in Codec if codec}
-    detail = ", ".join(
-        f"{codec.config_name} {size_bytes / seconds / 1e6:,.0f} MB/s"
-        for codec, seconds in packed.items()
+    seconds = {codec: timed(lambda codec=codec: encode(pieces, codec)) for codec in Codec}
+    plain = seconds.pop(Codec.NONE)
+    note = ", ".join(
+        f"{codec.config_name} {size_bytes / median(found) / 1e6:,.0f} MB/s"
+        for codec, found in seconds.items()
     )
-    return [
-        Result("encode Arrow rows", size_bytes / encode_s / 1e9, "GB/s a core", 1, detail=detail),
-        Result("encode Arrow rows", ROWS / encode_s / 1e6, "M records/s", 4),
-        Result("partition Arrow rows by key", ROWS / partition_s / 1e6, "M records/s", None),
-    ]
+    rates = [size_bytes / each / 1e9 for each in plain]
+    records = [ROWS / each / 1e6 for each in plain]
+    what = "encode Arrow rows to batches"
+    yield higher("encode.rate", what, "GB/s a core", rates, bar=Bar(value=1), note=note)
+    yield higher("encode.records", what, "M records/s a core", records, bar=Bar(value=4))
+    placed = [ROWS / each / 1e6 for each in timed(lambda: partition(pieces))]
+    yield higher("encode.partitioner", "partition Arrow rows by key", "M records/s a core", placed)
 
 
 def rows() -> list[tuple[Any, Any]]:
@@ -75,11 +78,5 @@ def partition(pieces: list[tuple[Any, Any]]) -> None:
         partitioner.assign(piece.column("key"), piece.column("value"))
 
 
-def best(work: Callable[[], object]) -> float:
-    return min(timed(work) for _ in range(RUNS))
-
-
-def timed(work: Callable[[], object]) -> float:
-    started = time.process_time()
-    work()
-    return time.process_time() - started
+def timed(work: Callable[[], object]) -> list[float]:
+    return [cpu_s(work) for _ in range(RUNS)]

@@ -1,37 +1,38 @@
 """Finding the batch that holds an offset in a segment of 1 GiB."""
 
 import random
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.result import Result
+from benchmarks.effort import Effort, scaled
+from benchmarks.measurement import Bar, Outcome, lower
+from benchmarks.timing import cpu_s
 from benchmarks.workload import fill, new_log
 
+SEGMENT_BYTES = scaled((1 << 30) - (8 << 20), least=8 << 20)
+LOOKUPS = 20_000
 
-def run(root: Path) -> list[Result]:
+
+def run(root: Path, _effort: Effort) -> Iterator[Outcome]:
     log = new_log(root)
-    fill(log, (1 << 30) - (8 << 20))
+    fill(log, SEGMENT_BYTES)
     log.flush()
     segment = log.segments.first
     assert len(log.segments) == 1
-    chosen = random.Random(7).choices(range(log.log_end_offset), k=20_000)
-    best_us = min(_timed(segment.find, chosen) for _ in range(5))
+    chosen = random.Random(7).choices(range(log.log_end_offset), k=LOOKUPS)
+
+    def find() -> None:
+        for offset in chosen:
+            segment.find(offset)
+
+    found_us = [cpu_s(find) / LOOKUPS * 1e6 for _ in range(7)]
+    entries = segment.offset_index.entries
     log.abandon()
-    return [
-        Result(
-            "offset lookup in a segment of 1 GiB",
-            best_us,
-            "µs",
-            20,
-            higher_is_better=False,
-            detail=f"{segment.offset_index.entries} index entries",
-        )
-    ]
-
-
-def _timed(find: object, offsets: list[int]) -> float:
-    assert callable(find)
-    started = time.process_time()
-    for offset in offsets:
-        find(offset)
-    return (time.process_time() - started) / len(offsets) * 1e6
+    yield lower(
+        "lookup.time",
+        "offset lookup in a segment of 1 GiB",
+        "µs",
+        found_us,
+        bar=Bar(value=20),
+        note=f"{entries:,} index entries",
+    )

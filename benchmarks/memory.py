@@ -3,34 +3,39 @@
 Each runs in a process of its own: what is measured is its peak.
 """
 
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.result import Result
+from benchmarks.effort import Effort, scaled
+from benchmarks.measurement import Bar, Outcome, lower
+from benchmarks.processes import anonymous_mb
 from benchmarks.workload import fill, make_batches, new_log
 from stratalog.config import TopicConfig
 from stratalog.storage.context import LogContext
 from stratalog.storage.recovery import open_log
 
-SIZE_BYTES = 4 << 30
-SEGMENTS = 10_000
+SIZE_BYTES = scaled(4 << 30, least=64 << 20)
+SEGMENTS = scaled(10_000, least=400)
+PRIVATE_MB = Bar(value=150)
 
 
-def run(root: Path) -> list[Result]:
-    appended = _in_process("append", root)
-    recovered = _in_process("recover", root)
-    descriptors = _in_process("descriptors", root)
-    return [
-        Result("memory while appending 4 GiB", appended, "MB", 150, higher_is_better=False),
-        Result("memory while recovering 4 GiB", recovered, "MB", 150, higher_is_better=False),
-        Result(
-            "descriptors with 10 000 segments read", descriptors, "", 1_024, higher_is_better=False
-        ),
-    ]
+def run(root: Path, _effort: Effort) -> Iterator[Outcome]:
+    size = f"{SIZE_BYTES / (1 << 30):.3g} GiB"
+    appended = [in_process("append", root)]
+    yield lower("memory.append", f"memory while appending {size}", "MB", appended, bar=PRIVATE_MB)
+    recovered = [in_process("recover", root)]
+    yield lower(
+        "memory.recover", f"memory while recovering {size}", "MB", recovered, bar=PRIVATE_MB
+    )
+    what = f"descriptors with {SEGMENTS:,} segments read"
+    found = [in_process("descriptors", root)]
+    yield lower("memory.descriptors", what, "descriptors", found, bar=Bar(value=1_024))
 
 
-def _in_process(step: str, root: Path) -> float:
+def in_process(step: str, root: Path) -> float:
     command = [sys.executable, "-m", "benchmarks.memory", step, str(root)]
     answer = subprocess.run(command, check=True, capture_output=True, text=True)
     return float(answer.stdout.strip().splitlines()[-1])
@@ -38,10 +43,7 @@ def _in_process(step: str, root: Path) -> float:
 
 def private_mb() -> float:
     """Anonymous memory: what is not shared with the page cache."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1]) / 1024
-    raise RuntimeError("this system does not tell RssAnon")
+    return anonymous_mb(os.getpid())
 
 
 def append(root: Path) -> float:
@@ -84,8 +86,5 @@ def descriptors(root: Path) -> float:
 
 
 if __name__ == "__main__":
-    print(
-        {"append": append, "recover": recover, "descriptors": descriptors}[sys.argv[1]](
-            Path(sys.argv[2])
-        )
-    )
+    steps = {"append": append, "recover": recover, "descriptors": descriptors}
+    print(steps[sys.argv[1]](Path(sys.argv[2])))

@@ -1,31 +1,37 @@
 """Opening cleanly closed logs: many small ones, and one of very many segments."""
 
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.result import Result
+from benchmarks.effort import Effort, repeats, scaled
+from benchmarks.measurement import NO_BAR, Bar, Outcome, higher
+from benchmarks.timing import wall_s
 from benchmarks.workload import UnsyncedFileSystem, make_batches
 from stratalog.config import BrokerConfig, TopicConfig
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.manager import LogManager
 
-LOGS = 250
+LOGS = scaled(250, least=10)
 SEGMENTS_A_LOG = 20
-LONG_LOG_SEGMENTS = 10_000
+SINGLES = scaled(2_000, least=50)
+LONG_LOG_SEGMENTS = scaled(10_000, least=200)
+SEGMENTS_A_SECOND = Bar(value=5_000)
 
 
-def run(root: Path) -> list[Result]:
-    many = _open(root / "many", logs=LOGS, segments=SEGMENTS_A_LOG)
-    single = _open(root / "single", logs=2_000, segments=1)
-    long = _open(root / "long", logs=1, segments=LONG_LOG_SEGMENTS)
-    return [
-        Result("open cleanly closed logs", many, "segments/s", 5_000, detail="250 logs of 20"),
-        Result("open cleanly closed logs", single, "logs/s", None, detail="2 000 logs of 1"),
-        Result("open cleanly closed logs", long, "segments/s", 5_000, detail="1 log of 10 000"),
-    ]
+def run(root: Path, _effort: Effort) -> Iterator[Outcome]:
+    shapes = (
+        ("many", LOGS, SEGMENTS_A_LOG, "segments/s", SEGMENTS_A_SECOND),
+        ("long", 1, LONG_LOG_SEGMENTS, "segments/s", SEGMENTS_A_SECOND),
+        ("single", SINGLES, 1, "logs/s", NO_BAR),
+    )
+    for name, logs, segments, unit, bar in shapes:
+        rates = open_often(root / name, logs=logs, segments=segments)
+        what = f"open cleanly closed logs: {logs:,} of {segments:,} segments"
+        yield higher(f"opening.{name}", what, unit, rates, bar=bar)
 
 
-def _open(root: Path, *, logs: int, segments: int) -> float:
+def open_often(root: Path, *, logs: int, segments: int) -> list[float]:
+    """Segments a second, each time that all of them are opened."""
     config = BrokerConfig(log_dirs=(str(root),), log_dir_reserve_bytes=0)
     small = TopicConfig(internal_segment_bytes=len(make_batches(1)[0]) + 1)
     manager = LogManager(config, files=UnsyncedFileSystem(), topic_config=lambda _topic: small)
@@ -36,11 +42,12 @@ def _open(root: Path, *, logs: int, segments: int) -> float:
         for segment in range(segments):
             log.append_as_leader(batches[segment % len(batches)])
     manager.shutdown()
-    manager = LogManager(config, topic_config=lambda _topic: small)
-    started = time.perf_counter()
-    manager.start()
-    elapsed_s = time.perf_counter() - started
-    found = sum(len(log.segments) for log in manager)
-    assert found >= logs * segments
-    manager.shutdown()
-    return found / elapsed_s
+    rates = []
+    for _ in range(repeats(2)):
+        manager = LogManager(config, topic_config=lambda _topic: small)
+        elapsed_s = wall_s(manager.start)
+        found = sum(len(log.segments) for log in manager)
+        assert found >= logs * segments
+        manager.shutdown()
+        rates.append(found / elapsed_s)
+    return rates

@@ -9,29 +9,33 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.result import Result
+from benchmarks.effort import Effort, repeats, scaled
+from benchmarks.measurement import Bar, Outcome, lower
 from stratalog.scans.planning import plan_scan
 from stratalog.scans.selection import Subscribe
 from stratalog.scans.slices import ScanIsolation
 from stratalog.scans.snapshot import take_snapshot
 from stratalog.testing.listing import ListedLogs
 
-PARTITIONS = 10_000
+PARTITIONS = scaled(10_000, least=100)
 SEGMENTS = 100
 
 
-def run(_root: Path) -> list[Result]:
+def run(_root: Path, _effort: Effort) -> Iterator[Outcome]:
     command = [sys.executable, "-m", "benchmarks.planning"]
-    answer = subprocess.run(command, check=True, capture_output=True, text=True)
-    found = json.loads(answer.stdout)
-    what = f"planning {PARTITIONS:,} partitions of {SEGMENTS} segments"
-    detail = f"{found['tasks']:,} tasks, {found['pickled_mb']:.0f} MB pickled"
-    return [
-        Result(what, found["seconds"], "s", 15, higher_is_better=False, detail=detail),
-        Result(f"memory while {what}", found["peak_mb"], "MB", 1_000, higher_is_better=False),
-    ]
+    found = []
+    for _ in range(repeats(2)):
+        answer = subprocess.run(command, check=True, capture_output=True, text=True)
+        found.append(json.loads(answer.stdout))
+    what = f"planning a scan of {PARTITIONS:,} partitions of {SEGMENTS} segments"
+    note = f"{found[0]['tasks']:,} tasks, {found[0]['pickled_mb']:.0f} MB pickled"
+    seconds = [each["seconds"] for each in found]
+    yield lower("planning.time", what, "s", seconds, bar=Bar(value=15), note=note)
+    peaks = [each["peak_mb"] for each in found]
+    yield lower("planning.memory", f"memory while {what}", "MB", peaks, bar=Bar(value=1_000))
 
 
 def main() -> None:

@@ -5,18 +5,20 @@ hour too early or too late. Bars are on bytes, so that the machine has no part i
 """
 
 import random
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import stratalog
-from benchmarks.result import Result
+from benchmarks.effort import Effort, scaled
+from benchmarks.measurement import Bar, Outcome, lower
 from stratalog.records import Record, build_batch
 from stratalog.scans.api import plan, scan
 from stratalog.scans.keys import partition_of
 from stratalog.scans.reading import ScanReport
 
-TOTAL_BYTES = 1 << 30
-SEGMENT_BYTES = 48 << 20
+TOTAL_BYTES = scaled(1 << 30, least=64 << 20)
+SEGMENT_BYTES = TOTAL_BYTES // 22
 VALUE_BYTES = 1000
 RECORDS_A_BATCH = 16
 SPAN_MS = 14 * 24 * 3_600_000
@@ -27,10 +29,12 @@ PARTITIONS = 12
 KEYS = [b"k%d" % number for number in range(1000)]
 
 
-def run(root: Path) -> list[Result]:
+def run(root: Path, _effort: Effort) -> Iterator[Outcome]:
     path = str(root / "logs")
     batch_bytes = fill(path)
-    return [time_window(path), *offset_range(path, batch_bytes), one_key(path)]
+    yield time_window(path)
+    yield from offset_range(path, batch_bytes)
+    yield one_key(path)
 
 
 def fill(path: str) -> int:
@@ -61,37 +65,41 @@ def fill(path: str) -> int:
     return largest
 
 
-def time_window(path: str) -> Result:
+def time_window(path: str) -> Outcome:
     """The middle hundredth of the time."""
     first_ms = START_MS + SPAN_MS // 2
     window = f"timestamp BETWEEN '{text(first_ms)}' AND '{text(first_ms + SPAN_MS // 100)}'"
     read, everything = bytes_read(path, "events", where=window), bytes_read(path, "events")
     segments = len(list(Path(path, "events-0").glob("*.log")))
-    detail = f"{read / 1e6:.1f} of {everything / 1e6:,.0f} MB, {segments} segments"
-    what = "pruning: a hundredth of the time, read of the bytes"
-    return Result(what, 100 * read / everything, "%", 3, higher_is_better=False, detail=detail)
+    note = (
+        f"{read / 1e6:.1f} of {everything / 1e6:,.0f} MB in {segments} segments, records up to an "
+        "hour early or late"
+    )
+    what = "pruning: a hundredth of the time, share of the bytes read"
+    share = [100 * read / everything]
+    return lower("pruning.time", what, "%", share, bar=Bar(value=3), note=note, is_headline=True)
 
 
-def offset_range(path: str, batch_bytes: int) -> list[Result]:
+def offset_range(path: str, batch_bytes: int) -> Iterator[Outcome]:
     """Too much at each end: one batch and two index intervals are allowed."""
-    results = []
     everything, count = bytes_read(path, "events"), records(path)
-    for start, end in ((200_003, 200_003), (123_456, 345_678)):
+    for start, end in ((count // 5, count // 5), (count // 8, count // 3)):
         read = bytes_read(path, "events", where=f"offset BETWEEN {start} AND {end}")
         asked = end - start + 1
         needed = asked * everything / count  # records are equally large
         too_much = (read - needed) / 2
-        bar = batch_bytes + 2 * INDEX_INTERVAL_BYTES
-        what = f"pruning: {asked:,} offsets, read too much at each end"
-        results.append(Result(what, too_much, "bytes", bar, higher_is_better=False))
-    return results
+        bar = Bar(value=batch_bytes + 2 * INDEX_INTERVAL_BYTES)
+        range_ = "one offset" if asked == 1 else f"{asked:,} offsets"
+        what = f"pruning: {range_}, read too much at each end"
+        name = "pruning.offset" if asked == 1 else "pruning.offsets"
+        yield lower(name, what, "bytes", [too_much], bar=bar)
 
 
-def one_key(path: str) -> Result:
+def one_key(path: str) -> Outcome:
     planned = plan(path, "keyed", key=b"k7")
     partitions = {each.topic_partition for task in planned.tasks for each in task.slices}
     what = f"pruning: one key of {PARTITIONS} partitions, partitions read"
-    return Result(what, len(partitions), "partitions", 1, higher_is_better=False)
+    return lower("pruning.key", what, "partitions", [len(partitions)], bar=Bar(value=1))
 
 
 def bytes_read(path: str, topic: str, where: str | None = None) -> int:

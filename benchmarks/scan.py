@@ -1,11 +1,13 @@
 """Scanning to Arrow, from page cache, on one core: what ``stratalog.scan`` and Spark tasks run."""
 
 import os
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from statistics import median
 
-from benchmarks.result import Result
+from benchmarks.effort import Effort, scaled
+from benchmarks.measurement import Bar, Outcome, higher
+from benchmarks.timing import cpu_s
 from benchmarks.workload import KEY_BYTES, RECORDS_A_BATCH, VALUE_BYTES
 from stratalog.records import Codec, Record, build_batch
 from stratalog.scans.columns import KAFKA_COLUMNS
@@ -15,42 +17,47 @@ from stratalog.storage.layout import TopicPartition
 
 SEVEN = tuple(name for name in KAFKA_COLUMNS if name != "headers")
 PARTITION = TopicPartition("bench", 0)
-SCAN_BYTES = 512 << 20
+SCAN_BYTES = scaled(512 << 20, least=16 << 20)
 ROUNDS = 5
 
 
-def run(root: Path) -> list[Result]:
+def run(root: Path, _effort: Effort) -> Iterator[Outcome]:
     task = _write(root, SCAN_BYTES)
-    full = _best(task, ReadOptions(SEVEN))
-    keys = _best(task, ReadOptions(("key", "offset")))
-    one_key = _best(task, ReadOptions(SEVEN, row_filter=_one_key()))
-    results = [
-        Result("scan to Arrow, 7 columns", _rate(task, full), "GB/s a core", 1),
-        Result("scan to Arrow, key and offset", _rate(task, keys), "GB/s a core", None),
-        Result("key and offset against 7 columns", full / keys, "times", None),
-        Result("scan to Arrow, rows of one key", _rate(task, one_key), "GB/s a core", None),
-        Result("scan to Arrow, 8 columns, with headers", _headers(root), "GB/s a core", None),
-    ]
-    return results + [_codec(root, codec) for codec in Codec if codec is not Codec.NONE]
+    full = _rates(task, ReadOptions(SEVEN))
+    keys = _rates(task, ReadOptions(("key", "offset")))
+    one_key = _rates(task, ReadOptions(SEVEN, row_filter=_one_key()))
+    what = "stratalog.scan to Arrow"
+    unit = "GB/s a core"
+    note = f"key and offset alone: {median(keys) / median(full):.1f} times"
+    yield higher(
+        "scan.rate", f"{what}, 7 columns", unit, full, bar=Bar(value=1), note=note, is_headline=True
+    )
+    yield higher("scan.keys", f"{what}, key and offset", unit, keys)
+    yield higher("scan.one-key", f"{what}, rows of one key", unit, one_key)
+    yield higher("scan.headers", f"{what}, 8 columns with headers", unit, _headers(root))
+    for codec in Codec:
+        if codec is not Codec.NONE:
+            yield _codec(root, codec)
 
 
 def _one_key() -> RowFilter:
     return RowFilter(keys=frozenset([b"\0" * KEY_BYTES]))
 
 
-def _headers(root: Path) -> float:
+def _headers(root: Path) -> list[float]:
     task = _write(root, SCAN_BYTES // 4, headers=(("trace", b"0123456789abcdef"), ("k", b"v")))
-    return _rate(task, _best(task, ReadOptions(KAFKA_COLUMNS)))
+    return _rates(task, ReadOptions(KAFKA_COLUMNS))
 
 
-def _codec(root: Path, codec: Codec) -> Result:
+def _codec(root: Path, codec: Codec) -> Outcome:
     """Of bytes decompressed: values that compress to about a half."""
     task = _write(root, SCAN_BYTES // 8, codec=codec, value=lambda: os.urandom(90).hex().encode())
     records = sum(batch.num_rows for batch in read_task(task, ReadOptions(("offset",))))
-    seconds = _best(task, ReadOptions(SEVEN))
     decoded_bytes = records * (KEY_BYTES + 180 + 8)
-    what = f"scan to Arrow, 7 columns, {codec.name.lower()}"
-    return Result(what, decoded_bytes / seconds / 1e9, "GB/s a core", None, detail="decompressed")
+    rates = _rates(task, ReadOptions(SEVEN), decoded_bytes)
+    name = codec.config_name
+    what = f"stratalog.scan to Arrow, 7 columns, {name}"
+    return higher(f"scan.{name}", what, "GB/s a core", rates, note="of bytes decompressed")
 
 
 def _write(
@@ -81,17 +88,12 @@ def _write(
     return ScanTask((planned,), str(root))
 
 
-def _best(task: ScanTask, options: ReadOptions) -> float:
-    """Seconds of the quickest of some rounds; the first ones warm up."""
-    return min(_timed(task, options) for _ in range(ROUNDS))
+def _rates(task: ScanTask, options: ReadOptions, size_bytes: int | None = None) -> list[float]:
+    """GB/s of some rounds, after one that warms up."""
 
+    def read() -> None:
+        rows = sum(batch.num_rows for batch in read_task(task, options))
+        assert rows or options.row_filter is not None
 
-def _timed(task: ScanTask, options: ReadOptions) -> float:
-    started = time.process_time()
-    rows = sum(batch.num_rows for batch in read_task(task, options))
-    assert rows or options.row_filter is not None
-    return time.process_time() - started
-
-
-def _rate(task: ScanTask, seconds: float) -> float:
-    return task.size_bytes / seconds / 1e9
+    read()
+    return [(size_bytes or task.size_bytes) / cpu_s(read) / 1e9 for _ in range(ROUNDS)]

@@ -6,8 +6,6 @@
 Both clean the same log from its first offset on, to what no round would change any more, and make
 it durable. Spark's time is all that ``stratalog spark compact`` takes in a session that is warm:
 plan, tasks, and the commit, by the driver, of what they staged. Measured in turns; the median.
-
-``STRATALOG_BENCH_SCALE`` makes everything smaller, for trying this out; the bars are meant for 1.
 """
 
 import os
@@ -16,7 +14,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from benchmarks.broker_processes import running, stratalog
@@ -28,37 +25,39 @@ from benchmarks.cleaning import (
     MEMORY_KEYS,
     NOW_MS,
     RECORDS_A_BATCH,
+    VALUE_BYTES,
     distinct_keys,
     opened,
     random_keys,
     write_log,
 )
-from benchmarks.result import Result
+from benchmarks.effort import Effort, repeats
+from benchmarks.measurement import Bar, Outcome, Peer, lower
+from benchmarks.spark_session import spark_session
 from stratalog.storage.cleaning.rounds import clean_now
 
-RUNS = 3
 MEMORY = "1g"
+LOCAL = Peer("our local cleaner", is_rival=False)
 TOPIC_CONFIGS = {**CONFIGS, "min.cleanable.dirty.ratio": "0"}
 
 
-def run(root: Path) -> list[Result]:
-    with spark_session(root) as spark:
+def run(root: Path, _effort: Effort) -> Iterator[Outcome]:
+    with spark_session(root, memory=MEMORY) as spark:
         warm = random_keys(2_000)
-        measure(spark, make_log(root, "warm", warm, value_bytes=73), "warm", runs=1)
-        return [
-            *case(
-                spark,
-                make_log(root, "random", random_keys(LOG_BYTES // (RECORDS_A_BATCH * 100)), 73),
-                "random",
-                f"compact {LOG_BYTES / 1e9:.1f} GB with {KEYS:,} keys",
-            ),
-            *case(
-                spark,
-                make_log(root, "distinct", distinct_keys(MEMORY_KEYS), 50),
-                "distinct",
-                f"compact {MEMORY_KEYS:,} distinct keys",
-            ),
-        ]
+        measure(spark, make_log(root, "warm", warm, value_bytes=VALUE_BYTES), "warm", runs=1)
+        batches = LOG_BYTES // (RECORDS_A_BATCH * 100)
+        yield case(
+            spark,
+            make_log(root, "random", random_keys(batches), VALUE_BYTES),
+            "random",
+            f"Spark compaction of {LOG_BYTES / 1e9:.2g} GB with {KEYS:,} keys",
+        )
+        yield case(
+            spark,
+            make_log(root, "distinct", distinct_keys(MEMORY_KEYS), 50),
+            "distinct",
+            f"Spark compaction of {MEMORY_KEYS:,} distinct keys, executors of 1 GB",
+        )
 
 
 def make_log(root: Path, topic: str, batches: Iterator[list[bytes]], value_bytes: int) -> Path:
@@ -75,15 +74,19 @@ def make_log(root: Path, topic: str, batches: Iterator[list[bytes]], value_bytes
     return log_dir
 
 
-def case(spark: Any, log_dir: Path, topic: str, what: str) -> Iterator[Result]:
-    local, ours, rounds, how = measure(spark, log_dir, topic, runs=RUNS)
+def case(spark: Any, log_dir: Path, topic: str, what: str) -> Outcome:
+    local, ours, rounds, how = measure(spark, log_dir, topic, runs=repeats(2))
     shutil.rmtree(log_dir)
-    detail = (
-        f"Spark {median(ours):.2f} s ({min(ours):.2f} to {max(ours):.2f}; {how}), the local "
-        f"cleaner {median(local):.2f} s ({min(local):.2f} to {max(local):.2f}) in {rounds} rounds"
+    return lower(
+        f"spark-compact.{topic}",
+        what,
+        "s",
+        ours,
+        local,
+        peer=LOCAL,
+        bar=Bar(ratio=1),
+        note=f"{how}; the local cleaner took {rounds} {'rounds' if rounds > 1 else 'round'}",
     )
-    times = median(local) / median(ours)
-    yield Result(f"{what}: times the local cleaner", times, "x", 1, detail=detail)
 
 
 def measure(
@@ -148,26 +151,3 @@ def warm_up(spark: Any) -> None:
 
     for _ in range(2):
         spark.range(0, 4, 1, 4).mapInArrow(imported, "id long").collect()
-
-
-@contextmanager
-def spark_session(root: Path) -> Iterator[Any]:
-    from stratalog.spark.session import session
-
-    os.environ["SPARK_LOCAL_DIRS"] = str(root / "local")
-    spark = session(
-        master="local[2]",
-        app_name="benchmark",
-        configs={
-            "spark.ui.enabled": "false",
-            "spark.driver.memory": MEMORY,
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.log.level": "ERROR",
-            "spark.ui.showConsoleProgress": "false",
-        },
-    )
-    try:
-        yield spark
-    finally:
-        spark.stop()

@@ -5,34 +5,31 @@ does by default, a streaming query with a checkpoint that partitions by date, ag
 could do without: the bare scan, written by Spark as Parquet. The two take turns.
 """
 
-import os
 import shutil
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-from benchmarks.result import Result
+from benchmarks.effort import Effort, repeats, scaled
+from benchmarks.measurement import Bar, Outcome, Peer, higher
+from benchmarks.spark_session import in_turns, spark_session
 from benchmarks.workload import fill, new_log
 
 TOPIC = "orders"
 PARTITIONS = 8
-TOTAL_BYTES = 2_000_000_000
-WARM_UPS, RUNS = 2, 5
+TOTAL_BYTES = scaled(2_000_000_000, least=80_000_000)
+WARM_UPS, RUNS = 1, repeats(3)
+BARE = Peer("the bare scan and Spark's Parquet write", is_rival=False)
 
 
-def run(root: Path, *, total_bytes: int = TOTAL_BYTES) -> list[Result]:
+def run(root: Path, _effort: Effort) -> Iterator[Outcome]:
     log_dir = root / "log"
     log_dir.mkdir()
-    records = write_topic(log_dir, total_bytes)
+    records = write_topic(log_dir, TOTAL_BYTES)
     with spark_session(root) as spark:
-        return [
-            verified(spark, log_dir),
-            exported(spark, log_dir, root, records),
-            counted(spark, log_dir, records),
-        ]
+        yield verified(spark, log_dir)
+        yield exported(spark, log_dir, root, records)
+        yield counted(spark, log_dir, records)
 
 
 def write_topic(log_dir: Path, total_bytes: int) -> int:
@@ -44,56 +41,22 @@ def write_topic(log_dir: Path, total_bytes: int) -> int:
     return records
 
 
-@contextmanager
-def spark_session(root: Path) -> Iterator[Any]:
-    from stratalog.spark.session import session
-
-    os.environ["SPARK_LOCAL_DIRS"] = str(root / "local")
-    spark = session(
-        master="local[2]",
-        app_name="benchmark",
-        configs={
-            "spark.ui.enabled": "false",
-            "spark.driver.memory": "4g",
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.log.level": "ERROR",
-            "spark.ui.showConsoleProgress": "false",
-        },
-    )
-    try:
-        yield spark
-    finally:
-        spark.stop()
-
-
-def seconds_of(work: Callable[[], Any]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
-
-
-def verified(spark: Any, log_dir: Path) -> Result:
+def verified(spark: Any, log_dir: Path) -> Outcome:
     from stratalog.spark.jobs import verify
 
-    size_bytes = sum(path.stat().st_size for path in log_dir.rglob("*.log"))
+    size_bytes = log_bytes(log_dir)
 
     def check() -> None:
         result = verify(spark, log_dir)
         assert result.is_clean
         assert result.size_bytes == size_bytes
 
-    found = [seconds_of(check) for _ in range(WARM_UPS + RUNS)][WARM_UPS:]
-    return Result(
-        f"Spark verify, {size_bytes / 1e9:.1f} GB in {PARTITIONS} partitions",
-        size_bytes / median(found) / 1e9,
-        "GB/s",
-        1,
-        detail=f"{min(found):.2f} to {max(found):.2f} s",
-    )
+    rates = rates_of(check, size_bytes)
+    what = f"Spark verify, {size_bytes / 1e9:.1f} GB in {PARTITIONS} partitions"
+    return higher("spark-jobs.verify", what, "GB/s", rates, bar=Bar(value=1), is_headline=True)
 
 
-def exported(spark: Any, log_dir: Path, root: Path, records: int) -> Result:
+def exported(spark: Any, log_dir: Path, root: Path, records: int) -> Outcome:
     from stratalog.spark.jobs import export
 
     target = root / "landed"
@@ -105,36 +68,38 @@ def exported(spark: Any, log_dir: Path, root: Path, records: int) -> Result:
     def job() -> None:
         assert export(spark, log_dir, TOPIC, target).rows_written == records
 
-    ways: dict[str, Callable[[], None]] = {"bare scan and write": bare, "export": job}
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for number in range(WARM_UPS + RUNS):
-        for name, work in ways.items():
-            spent = seconds_of(work)
-            shutil.rmtree(target)
-            if number >= WARM_UPS:
-                seconds[name].append(spent)
-    typical = {name: median(found) for name, found in seconds.items()}
-    detail = ", ".join(
-        f"{name} {typical[name]:.2f} s ({min(found):.2f} to {max(found):.2f})"
-        for name, found in seconds.items()
+    seconds = in_turns(
+        {"bare": bare, "export": job},
+        warm_ups=WARM_UPS,
+        runs=RUNS,
+        after=lambda: shutil.rmtree(target),
     )
-    return Result(
-        "Spark export, by date and exactly once: times the bare scan and Parquet write",
-        typical["bare scan and write"] / typical["export"],
-        "x",
-        0.8,
-        detail=detail,
+    size_gb = log_bytes(log_dir) / 1e9
+    return higher(
+        "spark-jobs.export",
+        f"Spark export of {size_gb:.1f} GB to Parquet by date, exactly once",
+        "GB/s",
+        [size_gb / each for each in seconds["export"]],
+        [size_gb / each for each in seconds["bare"]],
+        peer=BARE,
+        bar=Bar(ratio=0.8),
     )
 
 
-def counted(spark: Any, log_dir: Path, records: int) -> Result:
+def counted(spark: Any, log_dir: Path, records: int) -> Outcome:
     from stratalog.spark.jobs import stats
-
-    size_bytes = sum(path.stat().st_size for path in log_dir.rglob("*.log"))
 
     def count() -> None:
         (topic,) = stats(spark, log_dir, TOPIC).topics
         assert topic.records == records
 
-    found = [seconds_of(count) for _ in range(WARM_UPS + 3)][WARM_UPS:]
-    return Result("Spark stats", size_bytes / median(found) / 1e9, "GB/s", None)
+    return higher("spark-jobs.stats", "Spark stats", "GB/s", rates_of(count, log_bytes(log_dir)))
+
+
+def rates_of(work: Callable[[], None], size_bytes: int) -> list[float]:
+    seconds = in_turns({"": work}, warm_ups=WARM_UPS, runs=RUNS)[""]
+    return [size_bytes / each / 1e9 for each in seconds]
+
+
+def log_bytes(log_dir: Path) -> int:
+    return sum(path.stat().st_size for path in log_dir.rglob("*.log"))

@@ -7,45 +7,45 @@ has it in the page cache. Each way is warmed up once and measured in turns, each
 topic; what is told is the median.
 """
 
-import os
 import random
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-from benchmarks.broker_processes import (
-    BrokerProcess,
-    apache_kafka,
-    installed,
-    running,
-    stratalog,
-)
-from benchmarks.result import Result
-from benchmarks.spark_scan import spark_session
+from benchmarks.broker_processes import BrokerProcess, apache_kafka, running, stratalog
+from benchmarks.effort import Effort, repeats, scaled
+from benchmarks.measurement import CONNECTOR, NO_BAR, Bar, Outcome, higher
+from benchmarks.peers import why_no_connector
+from benchmarks.spark_session import spark_session
+from benchmarks.timing import wall_s
 
-ROWS = 10_000_000
+ROWS = scaled(10_000_000)
 VALUE_BYTES, VALUES = 190, 64
 PARTITIONS = 4
 SPARK_PARTITIONS = 8
-WARM_UPS, RUNS = 1, 3
+WARM_UPS, RUNS = 1, repeats(3)
 # Beside the defaults, what somebody would set who wants either way to be quick: larger batches for
 # the connector, and for ours that Spark does not weigh its record batches after each row.
 TUNED = {"kafka.batch.size": str(256 * 1024), "kafka.linger.ms": "20"}
 WEIGHING = "spark.sql.execution.arrow.maxBytesPerBatch"
 NEVER = str(2**31 - 1)
 
+DURABILITY = "ours is on disk when the write returns, theirs in the page cache of an Apache Kafka"
 
-def run(root: Path) -> list[Result]:
-    kafka = apache_kafka(root / "kafka")
-    if kafka is None:
-        return []
-    # Spark's Python processes are as those of an installed package too.
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    os.environ.update(installed(root))
-    with running([stratalog(root / "ours"), kafka]) as (ours, theirs), spark_session(root) as spark:
-        return loads(spark, make_rows(spark), ours, theirs)
+Way = tuple[BrokerProcess, Callable[[str], None]]  # to a new topic of that broker
+
+
+def run(root: Path, _effort: Effort) -> Iterator[Outcome]:
+    kafka = apache_kafka(root / "kafka") if why_no_connector() is None else None
+    with (
+        running([stratalog(root / "ours"), kafka]) as (ours, *theirs),
+        spark_session(root, with_connector=True) as spark,
+    ):
+        rows = make_rows(spark)
+        ways = our_ways(spark, rows, ours)
+        if theirs:
+            ways |= their_ways(rows, theirs[0])
+        yield from figures(loads(spark, ways))
 
 
 def make_rows(spark: Any) -> Any:
@@ -70,49 +70,57 @@ def write_theirs(rows: Any, broker: BrokerProcess, topic: str, **settings: str) 
     rows.write.format("kafka").options(**options, **settings).save()
 
 
-def loads(spark: Any, rows: Any, ours: BrokerProcess, theirs: BrokerProcess) -> list[Result]:
-    def ours_tuned(topic: str) -> None:
+def our_ways(spark: Any, rows: Any, broker: BrokerProcess) -> dict[str, Way]:
+    def tuned(topic: str) -> None:
         spark.conf.set(WEIGHING, NEVER)
         try:
-            write_ours(rows, ours, topic)
+            write_ours(rows, broker, topic)
         finally:
             spark.conf.unset(WEIGHING)
 
-    ways: dict[str, tuple[BrokerProcess, Callable[[str], None]]] = {
-        "stratalog": (ours, lambda topic: write_ours(rows, ours, topic)),
-        "connector": (theirs, lambda topic: write_theirs(rows, theirs, topic)),
-        "stratalog-tuned": (ours, ours_tuned),
-        "connector-tuned": (theirs, lambda topic: write_theirs(rows, theirs, topic, **TUNED)),
+    return {
+        "ours": (broker, lambda topic: write_ours(rows, broker, topic)),
+        "ours-tuned": (broker, tuned),
     }
+
+
+def their_ways(rows: Any, broker: BrokerProcess) -> dict[str, Way]:
+    return {
+        "theirs": (broker, lambda topic: write_theirs(rows, broker, topic)),
+        "theirs-tuned": (broker, lambda topic: write_theirs(rows, broker, topic, **TUNED)),
+    }
+
+
+def loads(spark: Any, ways: dict[str, Way]) -> dict[str, list[float]]:
+    """Seconds of each way, in turns."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(WARM_UPS + RUNS):
         for name, (broker, write) in ways.items():
-            is_last = number == WARM_UPS + RUNS - 1
+            if "tuned" in name and number < WARM_UPS + 1:
+                continue  # warm by then, and without a bar: two runs will do
+            is_last = number == WARM_UPS + RUNS - 1 and "tuned" not in name
             spent = one_load(spark, broker, f"{name}-{number}", write, is_counted=is_last)
             if number >= WARM_UPS:
                 seconds[name].append(spent)
-    typical = {name: median(found) for name, found in seconds.items()}
-    detail = ", ".join(
-        f"{name} {ROWS / typical[name] / 1e6:.2f} M rows/s ({min(found):.2f} to {max(found):.2f} s)"
-        for name, found in seconds.items()
-    )
-    what = f"Spark, load of {ROWS:,} rows of {VALUE_BYTES} bytes and a key"
-    mine = typical["stratalog"]
-    return [
-        Result(
-            f"{what}: times Spark's Kafka sink into Apache Kafka",
-            typical["connector"] / mine,
-            "x",
-            3,
-            detail=detail,
-        ),
-        Result(
-            f"{what}: the same, both tuned",
-            typical["connector-tuned"] / typical["stratalog-tuned"],
-            "x",
-            None,
-        ),
-    ]
+    return seconds
+
+
+def figures(seconds: dict[str, list[float]]) -> Iterator[Outcome]:
+    what = f"Spark load of {ROWS:,} rows of {VALUE_BYTES} bytes and a key"
+    why = why_no_connector()
+    for tuned, words, bar in (("", "", Bar(ratio=3)), ("-tuned", ", both tuned", NO_BAR)):
+        ours, theirs = seconds[f"ours{tuned}"], seconds.get(f"theirs{tuned}")
+        yield higher(
+            f"spark-load{tuned or '.default'}".replace("-tuned", ".tuned"),
+            f"{what}{words}",
+            "M rows/s",
+            [ROWS / each / 1e6 for each in ours],
+            [ROWS / each / 1e6 for each in theirs or ()],
+            peer=CONNECTOR,
+            bar=bar,
+            note=f"no connector: {why}" if why else DURABILITY,
+            is_headline=not tuned,
+        )
 
 
 def one_load(
@@ -125,9 +133,7 @@ def one_load(
 ) -> float:
     with broker.connect() as connection:
         connection.create_topic(topic, partitions=PARTITIONS)
-        started = time.perf_counter()
-        write(topic)
-        spent = time.perf_counter() - started
+        spent = wall_s(lambda: write(topic))
         if is_counted:
             assert count(spark, broker, topic) == ROWS, "not all rows are there"
         connection.delete_topic(topic)
@@ -135,6 +141,11 @@ def one_load(
 
 
 def count(spark: Any, broker: BrokerProcess, topic: str) -> int:
-    options = {"kafka.bootstrap.servers": broker.bootstrap_server, "subscribe": topic}
-    found: int = spark.read.format("kafka").options(**options).load().count()
+    """By Spark's own connector where it is there, whoever wrote."""
+    if why_no_connector() is None:
+        options = {"kafka.bootstrap.servers": broker.bootstrap_server, "subscribe": topic}
+        frame = spark.read.format("kafka").options(**options).load()
+    else:
+        frame = spark.read.format("stratalog").option("subscribe", topic).load(str(broker.log_dir))
+    found: int = frame.count()
     return found

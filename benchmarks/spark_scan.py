@@ -10,48 +10,45 @@ import itertools
 import os
 import random
 import shutil
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from statistics import median
 from typing import Any, Self
 
-from benchmarks.broker_processes import INTEROP, BrokerProcess, apache_kafka
+from benchmarks.broker_processes import BrokerProcess, apache_kafka, running, stratalog
 from benchmarks.broker_raw import Batch, Connection, Producer
+from benchmarks.effort import Effort, repeats, scaled
+from benchmarks.measurement import CONNECTOR, PARQUET, Bar, Outcome, Peer, higher, lower
+from benchmarks.peers import why_no_connector
 from benchmarks.processes import anonymous_mb, tree, tree_cpu_s
-from benchmarks.result import Result
+from benchmarks.spark_session import in_turns, spark_session
 from stratalog.records import Record, build_batch
 
 TOPIC = "orders"
 PARTITIONS = 8
-TOTAL_BYTES = 2_200_000_000
-LARGE_BYTES = 4_000_000_000
+TOTAL_BYTES = scaled(2_200_000_000, least=80_000_000)
+LARGE_BYTES = scaled(4_000_000_000, least=80_000_000)
 VALUE_BYTES = 220
 RECORDS_A_BATCH = 68  # some 16 KiB, which is what producers send unless told otherwise
 DISTINCT_BATCHES = 512
-WARM_UPS, RUNS = 3, 5
+WARM_UPS, RUNS = repeats(3), repeats(5)
+FULL = Peer("the full scan", is_rival=False)
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 
 
-def run(root: Path) -> list[Result]:
-    kafka = apache_kafka(root / "kafka")
-    if kafka is None:
-        return []
-    kafka.start()
-    try:
-        size_bytes = fill(kafka, TOPIC, [TOTAL_BYTES // PARTITIONS] * PARTITIONS)
-        large_bytes = fill(kafka, "skewed", [LARGE_BYTES] + [20_000] * 9)
-        settle(kafka)
-        with spark_session(root) as spark:
-            return [
-                *full_scans(spark, kafka, root, size_bytes),
-                *skewed_scan(spark, kafka, large_bytes),
-            ]
-    finally:
-        kafka.stop()
+def run(root: Path, _effort: Effort) -> Iterator[Outcome]:
+    broker = None
+    if why_no_connector() is None:
+        broker = apache_kafka(root / "kafka")
+    with running([broker or stratalog(root / "ours")]) as (there,):
+        size_bytes = fill(there, TOPIC, [TOTAL_BYTES // PARTITIONS] * PARTITIONS)
+        large_bytes = fill(there, "skewed", [LARGE_BYTES] + [20_000] * 9)
+        settle(there)
+        with spark_session(root, with_connector=True) as spark:
+            yield from full_scans(spark, there, root, size_bytes)
+            yield from skewed_scan(spark, there, large_bytes)
 
 
 # --- the data ------------------------------------------------------------------------------------
@@ -101,124 +98,110 @@ def produce_to(
     return sent
 
 
-def settle(kafka: BrokerProcess) -> None:
+def settle(broker: BrokerProcess) -> None:
     """Who reads the files of a running Apache Kafka sees as much as its checkpoint says: written
     every five seconds."""
-    written = kafka.log_dir / "replication-offset-checkpoint"
+    written = broker.log_dir / "replication-offset-checkpoint"
     before = time.time()
     until = time.monotonic() + 30
-    while time.monotonic() < until and written.stat().st_mtime < before + 1:
+    while time.monotonic() < until:
+        if written.exists() and written.stat().st_mtime >= before + 1:
+            return
         time.sleep(0.2)
 
 
 # --- Spark ---------------------------------------------------------------------------------------
 
 
-@contextmanager
-def spark_session(root: Path) -> Iterator[Any]:
-    sys.path.insert(0, str(INTEROP))
-    from tools_fetched import spark_connector
-
-    from stratalog.spark.session import session
-
-    jars = ",".join(str(jar) for jar in spark_connector())
-    os.environ["SPARK_LOCAL_DIRS"] = str(root / "local")
-    spark = session(
-        master="local[2]",
-        app_name="benchmark",
-        configs={
-            "spark.ui.enabled": "false",
-            "spark.jars": jars,
-            "spark.driver.memory": "4g",
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.log.level": "ERROR",
-            "spark.ui.showConsoleProgress": "false",
-        },
-    )
-    try:
-        yield spark
-    finally:
-        spark.stop()
-
-
 def drain(frame: Any) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
 
-def ours(spark: Any, kafka: BrokerProcess, topic: str = TOPIC, schema: str | None = None) -> Any:
+def ours(spark: Any, broker: BrokerProcess, topic: str = TOPIC, schema: str | None = None) -> Any:
     reader = spark.read.format("stratalog").option("subscribe", topic)
     if schema is not None:
         reader = reader.schema(schema)
-    return reader.load(str(kafka.log_dir))
+    return reader.load(str(broker.log_dir))
 
 
-def connector(spark: Any, kafka: BrokerProcess) -> Any:
-    options = {"kafka.bootstrap.servers": kafka.bootstrap_server, "subscribe": TOPIC}
+def connector(spark: Any, broker: BrokerProcess) -> Any:
+    options = {"kafka.bootstrap.servers": broker.bootstrap_server, "subscribe": TOPIC}
     return spark.read.format("kafka").options(**options).load()
 
 
-def full_scans(spark: Any, kafka: BrokerProcess, root: Path, size_bytes: int) -> list[Result]:
+def full_scans(spark: Any, broker: BrokerProcess, root: Path, size_bytes: int) -> Iterator[Outcome]:
     parquet = root / "parquet"
-    ours(spark, kafka).select(*COLUMNS).write.parquet(str(parquet))
-    rows = connector(spark, kafka).count()
-    for frame in (ours(spark, kafka), spark.read.parquet(str(parquet))):
-        assert frame.count() == rows, "not the same rows"
-    ways: dict[str, Callable[[], Any]] = {
-        "stratalog": lambda: ours(spark, kafka),
-        "keys": lambda: ours(spark, kafka, schema="key binary"),
-        "connector": lambda: connector(spark, kafka),
+    ours(spark, broker).select(*COLUMNS).write.parquet(str(parquet))
+    frames: dict[str, Callable[[], Any]] = {
+        "ours": lambda: ours(spark, broker),
         "Parquet": lambda: spark.read.parquet(str(parquet)),
     }
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for number in range(WARM_UPS + RUNS):
-        for name, frame in ways.items():
-            started = time.perf_counter()
-            drain(frame())
-            if number >= WARM_UPS:
-                seconds[name].append(time.perf_counter() - started)
-    shutil.rmtree(parquet)
-    typical = {name: median(found) for name, found in seconds.items()}
-    detail = ", ".join(
-        f"{name} {size_bytes / typical[name] / 1e6:,.0f} MB/s"
-        f" ({min(found):.2f} to {max(found):.2f} s)"
-        for name, found in seconds.items()
+    if why_no_connector() is None:
+        frames["connector"] = lambda: connector(spark, broker)
+    (rows,) = {frame().count() for frame in frames.values()}  # all have the same
+    frames["keys"] = lambda: ours(spark, broker, schema="key binary")
+    seconds = in_turns(
+        {name: lambda frame=frame: drain(frame()) for name, frame in frames.items()},
+        warm_ups=WARM_UPS,
+        runs=RUNS,
     )
-    what = f"Spark, full scan of {size_bytes / 1e9:.1f} GB, {rows:,} rows"
-    mine = typical["stratalog"]
-    return [
-        Result(
-            f"{what}: times Spark's Kafka connector",
-            typical["connector"] / mine,
-            "x",
-            3,
-            detail=detail,
-        ),
-        Result(f"{what}: times Parquet", typical["Parquet"] / mine, "x", 0.5),
-        Result("Spark, keys only: times the full scan", mine / typical["keys"], "x", 2),
-    ]
+    shutil.rmtree(parquet)
+    rates = {name: [size_bytes / each / 1e6 for each in found] for name, found in seconds.items()}
+    what = f"Spark scan of {size_bytes / 1e9:.1f} GB, {rows:,} rows, 7 columns"
+    why = why_no_connector()
+    yield higher(
+        "spark-scan.connector",
+        what,
+        "MB/s",
+        rates["ours"],
+        rates.get("connector"),
+        peer=CONNECTOR,
+        bar=Bar(ratio=3),
+        note=f"no connector: {why}" if why else "",
+        is_headline=True,
+    )
+    yield higher(
+        "spark-scan.parquet",
+        what,
+        "MB/s",
+        rates["ours"],
+        rates["Parquet"],
+        peer=PARQUET,
+        bar=Bar(ratio=0.5),
+        note="the same rows, which Parquet has in columns already",
+    )
+    yield higher(
+        "spark-scan.keys",
+        "Spark scan, keys only",
+        "MB/s",
+        rates["keys"],
+        rates["ours"],
+        peer=FULL,
+        bar=Bar(ratio=2),
+    )
 
 
-def skewed_scan(spark: Any, kafka: BrokerProcess, size_bytes: int) -> list[Result]:
+def skewed_scan(spark: Any, broker: BrokerProcess, size_bytes: int) -> Iterator[Outcome]:
     """One large partition beside tiny ones: how many cores work on it, in how much memory."""
-    drain(ours(spark, kafka, "skewed"))
-    started, spent = time.perf_counter(), tree_cpu_s(os.getpid())
+    drain(ours(spark, broker, "skewed"))
+    cores, rates = [], []
     with Largest(lambda: workers_mb(os.getpid())) as memory_mb:
-        drain(ours(spark, kafka, "skewed"))
-    seconds = time.perf_counter() - started
-    cores = (tree_cpu_s(os.getpid()) - spent) / seconds
-    what = f"Spark, one partition of {LARGE_BYTES / 1e9:.0f} GB beside nine tiny ones"
-    rate = f"{size_bytes / seconds / 1e6:,.0f} MB/s"
-    return [
-        Result(f"{what}: cores busy", cores, "cores", 1.8, detail=rate),
-        Result(
-            f"{what}: anonymous memory of a Python worker",
-            memory_mb.largest,
-            "MB",
-            300,
-            higher_is_better=False,
-        ),
-    ]
+        for _ in range(repeats(2)):
+            started, spent = time.perf_counter(), tree_cpu_s(os.getpid())
+            drain(ours(spark, broker, "skewed"))
+            seconds = time.perf_counter() - started
+            cores.append((tree_cpu_s(os.getpid()) - spent) / seconds)
+            rates.append(size_bytes / seconds / 1e6)
+    what = f"Spark scan of one partition of {LARGE_BYTES / 1e9:.2g} GB beside nine tiny ones"
+    yield higher("spark-scan.skewed", what, "MB/s", rates)
+    yield higher("spark-scan.cores", f"{what}: cores busy", "cores", cores, bar=Bar(value=1.8))
+    yield lower(
+        "spark-scan.worker-memory",
+        f"{what}: anonymous memory of a Python worker",
+        "MB",
+        [memory_mb.largest],
+        bar=Bar(value=300),
+    )
 
 
 def workers_mb(pid: int) -> float:

@@ -148,7 +148,7 @@ def produced(bootstrap_server: str, topic: str, count: int, *, size_bytes: int =
     producer = Producer({"bootstrap.servers": bootstrap_server, "enable.idempotence": True})
     for number in range(count):
         producer.produce(topic, (b"p%d" % number).ljust(size_bytes, b"."), partition=0)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
 
 def consumed(bootstrap_server: str, topic: str, *, commit: str = "") -> list[int]:
@@ -156,11 +156,11 @@ def consumed(bootstrap_server: str, topic: str, *, commit: str = "") -> list[int
     settings = {"bootstrap.servers": bootstrap_server, "group.id": commit or "reader"}
     consumer = Consumer({**settings, "enable.auto.commit": False, "check.crcs": True})
     try:
-        low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)
+        low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=60)
         consumer.assign([TopicPartition(topic, 0, low)])
         offsets: list[int] = []
         while not offsets or offsets[-1] < high - 1:
-            message = consumer.poll(10)
+            message = consumer.poll(60)
             assert message is not None, f"nothing behind {offsets[-1:]}"
             assert message.error() is None, message.error()
             offsets.append(message.offset())

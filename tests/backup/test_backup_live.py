@@ -120,7 +120,7 @@ def test_offsets_of_groups_come_with_the_topic_that_keeps_them(tmp_path: Path) -
     with running_broker(copy) as broker:
         settings = {"bootstrap.servers": broker.bootstrap_server, "group.id": "readers"}
         consumer = Consumer(settings)
-        (found,) = consumer.committed([TopicPartition("orders", 0)], timeout=20)
+        (found,) = consumer.committed([TopicPartition("orders", 0)], timeout=60)
         consumer.close()
         assert found.offset == committed_at
 
@@ -193,7 +193,8 @@ def test_what_cannot_be_done_is_one_sentence(
 
     done = stratalog("log", *(each.format(**places) for each in arguments))
 
-    assert done.exit_code == 1
+    is_misread = sentence.startswith(("Name", "is inside", "milli"))
+    assert done.exit_code == (2 if is_misread else 1)
     assert sentence in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not places["copy"].exists()

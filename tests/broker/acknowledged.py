@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
     NewTopic,
 )
 
-SECONDS = 60
+SECONDS = 120
 ORDERS, TABLE, NOISE = "orders", "table", "noise"
 PARTITIONS = 3
 GROUP = "workers"

@@ -32,7 +32,7 @@ from stratalog.protocol.messages.produce import (
 from stratalog.records import BatchHeader, Record, build_batch, read_headers
 from stratalog.records.columns import decode_records
 
-WAIT_SECONDS = 30
+WAIT_SECONDS = 120
 GROUP = "workers"
 # A producer whose records are old is soon forgotten, and its sequence numbers with it.
 _NOW_MS = time.time_ns() // 1_000_000

@@ -22,7 +22,7 @@ from stratalog.protocol.codec import (
     encode_request,
     encode_response,
 )
-from stratalog.storage.segment import FileSlice
+from stratalog.storage.batch_file import FileSlice
 
 _FAMILIES = (ProduceHandlers, FetchHandlers, OffsetHandlers, ProducerIdHandlers)
 

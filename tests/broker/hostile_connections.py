@@ -159,7 +159,7 @@ class World:
             await asyncio.sleep(0)
 
     async def until(self, condition: Callable[[], Any]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not condition():
                 await self.turn()
 
@@ -189,7 +189,7 @@ def with_connections(
         loop.set_exception_handler(lambda _loop, context: trouble.append(context))
         world = World(Handler(is_echoing=is_echoing), limit_bytes)
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(120):
                 await scenario(world)
         finally:
             world.close()

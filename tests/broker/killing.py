@@ -1,13 +1,13 @@
 """``stratalog serve`` in a process of its own, to be killed and started again on the same port."""
 
 import os
-import random
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
-SECONDS = 60
+from free_ports import free_port
+
+SECONDS = 120
 
 _COMMAND = "from stratalog.cli.main import main\nmain()"
 
@@ -15,12 +15,12 @@ _COMMAND = "from stratalog.cli.main import main\nmain()"
 class KilledBroker:
     """A broker on ``log_dir``. What it says to the operator is kept in ``errors``."""
 
-    def __init__(self, log_dir: Path, seed: int, **settings: str) -> None:
+    def __init__(self, log_dir: Path, **settings: str) -> None:
         self._log_dir = log_dir
         self._settings = {name.replace("_", "."): value for name, value in settings.items()}
         self._process: subprocess.Popen[str] | None = None
         self.errors = log_dir.with_name(f"{log_dir.name}.stderr")
-        self.port = _free_port(random.Random(seed))
+        self.port = free_port()
         # Compiling the sources at each start would take longer than the rest of it.
         self._environment = {
             name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
@@ -85,19 +85,3 @@ class KilledBroker:
         process, self._process = self._process, None
         assert process is not None, "it does not run"
         return process
-
-
-def _free_port(chance: random.Random) -> int:
-    """Below those the system gives to clients: one of these, trying to connect while nobody
-    listens, could get the port itself and so be connected with itself."""
-    lowest_given = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    start = chance.randrange(10_000, lowest_given) ^ (os.getpid() & 0xFF)
-    for port in range(start, start + 1000):
-        with socket.socket() as sock:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                sock.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise AssertionError("no port is free")

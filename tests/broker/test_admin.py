@@ -57,7 +57,7 @@ class Admin:
     ) -> Answer:
         def exchange() -> Answer:
             with closing(
-                http.client.HTTPConnection(self.endpoint.host, self.endpoint.port, timeout=10)
+                http.client.HTTPConnection(self.endpoint.host, self.endpoint.port, timeout=60)
             ) as connection:
                 connection.request(method, path, body=body, headers=headers or {})
                 response = connection.getresponse()
@@ -75,7 +75,7 @@ class Admin:
                 if number:
                     await reader.readuntil(b"damaged_logs")
                 writer.write(content)
-            return await asyncio.wait_for(reader.read(), 10)
+            return await asyncio.wait_for(reader.read(), 60)
         except ConnectionResetError:
             return b""
         finally:

@@ -32,7 +32,7 @@ class Producer:
 
     def __init__(self, broker: RunningBroker) -> None:
         host, port = broker.bootstrap_server.rsplit(":", 1)
-        self._socket = socket.create_connection((host, int(port)), timeout=30)
+        self._socket = socket.create_connection((host, int(port)), timeout=120)
 
     def send(self, *batches: bytes) -> None:
         """One request with a batch for each of the first partitions."""

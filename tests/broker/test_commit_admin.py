@@ -35,13 +35,13 @@ from stratalog.storage.layout import TopicPartition
 from stratalog.storage.owner_file import read_owner
 
 ORDERS = TopicPartition("orders", 0)
-SECONDS = 20
+SECONDS = 60
 
 
 def create(broker: RunningBroker, name: str = "orders", partitions: int = 1, **config: str) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_server})
     configs = {key.replace("_", "."): value for key, value in config.items()}
-    admin.create_topics([NewTopic(name, partitions, 1, config=configs)])[name].result(10)
+    admin.create_topics([NewTopic(name, partitions, 1, config=configs)])[name].result(60)
 
 
 def ask(
@@ -412,7 +412,10 @@ def test_a_reader_that_waits_sees_what_was_committed_at_once(tmp_path: Path) -> 
             {
                 "bootstrap.servers": broker.bootstrap_server,
                 "group.id": "g",
-                "fetch.wait.max.ms": 6_000,
+                # Twice as long as anything here is waited for: nothing comes because it is over.
+                "fetch.wait.max.ms": 2 * SECONDS * 1_000,
+                "socket.timeout.ms": 3 * SECONDS * 1_000,
+                "session.timeout.ms": 1_000,  # closing asks for this long, behind that fetch
                 "fetch.error.backoff.ms": 1,
             }
         )
@@ -430,11 +433,9 @@ def test_a_reader_that_waits_sees_what_was_committed_at_once(tmp_path: Path) -> 
         for manifest_rows in ([rows(0, 5)], [rows(5, 20, 45_000)] * 20):
             handover = open_handover(tmp_path)
             handover.commit(stage(handover, "orders", {0: manifest_rows}))
-            started = time.monotonic()
             count = 5 if len(manifest_rows) == 1 else 400
             found = consumer.consume(count, timeout=SECONDS)
             assert len(found) == count
-            assert time.monotonic() - started < 4, "it did not wait for its time to be over"
         consumer.close()
 
 

@@ -64,7 +64,7 @@ class FailingFile:
 def create(broker: RunningBroker) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_server, "log_level": 0})
     config = {"max.message.bytes": "2000000"}
-    admin.create_topics([NewTopic("orders", 2, 1, config=config)])["orders"].result(10)
+    admin.create_topics([NewTopic("orders", 2, 1, config=config)])["orders"].result(60)
 
 
 def in_no_time(handover: Handover) -> Handover:

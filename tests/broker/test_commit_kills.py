@@ -21,16 +21,19 @@ from stratalog.handover import open_handover
 from stratalog.storage.commits.committing import CommitResult
 from stratalog.storage.commits.manifest import AppVersion, Manifest
 
-SECONDS = 60
+SECONDS = 120
 RECORDS = 40
 SIZES = {0: 20, 1: 1}  # batches of each partition: one is adopted, one is appended
 
 
 @contextmanager
-def broker_on(path: Path, seed: int) -> Iterator[KilledBroker]:
+def broker_on(path: Path) -> Iterator[KilledBroker]:
     path.mkdir()
     broker = KilledBroker(
-        path, seed, log_dir_reserve_bytes="0", log_commit_append_max_bytes="1000000"
+        path,
+        log_dir_reserve_bytes="0",
+        log_commit_append_max_bytes="1000000",
+        log_initial_task_delay_ms="3600000",  # what is staged is older than a week, and stays
     )
     broker.start()
     broker.wait_until_ready()
@@ -118,7 +121,7 @@ def test_a_broker_killed_within_a_commit_leaves_it_made_once(
     places: Path, number: int, point: str
 ) -> None:
     path, comes_back = places / point, number % 2 == 0
-    with broker_on(path, seed=len(point)) as broker:
+    with broker_on(path) as broker:
         manifest = staged(path, version=0)
         thread, answers = commit_and_kill(path, broker, manifest, lambda: POINTS[point](path))
         if comes_back:
@@ -139,7 +142,7 @@ def test_a_broker_killed_within_a_commit_leaves_it_made_once(
 def test_fifty_commits_with_a_kill_at_any_time_of_each_are_all_made_once(tmp_path: Path) -> None:
     path = tmp_path / "logs"
     dice = random.Random(11)
-    with broker_on(path, seed=7) as broker:
+    with broker_on(path) as broker:
         for version in range(50):
             manifest = staged(path, version)
             kill_at = time.monotonic() + dice.random() * 0.8

@@ -8,8 +8,8 @@ from hostile_connections import MIB, End, World, framed, other, produce, with_co
 
 from stratalog.broker.burden import WINDOW_MS
 from stratalog.broker.connection import SCRATCH_BYTES
+from stratalog.storage.batch_file import FileSlice
 from stratalog.storage.files import OsFileSystem
-from stratalog.storage.segment import FileSlice
 
 CLAIM = struct.pack(">ih", 100 * MIB, 0)
 

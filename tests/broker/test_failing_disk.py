@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 from acknowledged_disk import LockedFiles, new_disk
-from acknowledged_wire import WireClient, batch_of, fetch, produce_request, produced_answer, split
+from acknowledged_wire import (
+    WAIT_SECONDS,
+    WireClient,
+    batch_of,
+    fetch,
+    produce_request,
+    produced_answer,
+    split,
+)
 
 from stratalog.broker.server import Broker
 from stratalog.config import BrokerConfig
@@ -34,8 +42,8 @@ TOPIC = "t"
 PARTITIONS = 6
 # So many in each directory that they are flushed by one sync of its file system.
 MANY = 2 * SYNC_FILE_SYSTEM_FROM + 2
-# A request would wait for this long; what is told is told much sooner.
-SOON_SECONDS = 10
+# What is told is told long before a request would have waited for its time.
+SOON_SECONDS = WAIT_SECONDS / 2
 
 Place = tuple[str, int]
 
@@ -70,7 +78,7 @@ class FailingBroker:
         """To all of them in one request."""
         data = [PartitionProduceData(index=each, records=batch_of(0, 2)) for _, each in places]
         topic = TopicProduceData(name=TOPIC, partition_data=data)
-        request = ProduceRequest(acks=-1, timeout_ms=60_000, topic_data=[topic])
+        request = ProduceRequest(acks=-1, timeout_ms=WAIT_SECONDS * 1000, topic_data=[topic])
         async with (
             WireClient.connect(self.broker.endpoint.port) as client,
             asyncio.timeout(SOON_SECONDS),

@@ -3,7 +3,7 @@ may cost is bounded, and others are served meanwhile."""
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from hostile import SERVED_WITHIN_SECONDS, Client, Healthy, ServedBroker, encoded, served_broker
@@ -55,7 +55,9 @@ def topic_id(broker: ServedBroker) -> bytes:
 
 
 @contextmanager
-def others_served(broker: ServedBroker) -> Iterator[None]:
+def others_served(
+    broker: ServedBroker, within_seconds: float = SERVED_WITHIN_SECONDS
+) -> Iterator[None]:
     """Another client goes on all the while, and never waits for long."""
     healthy = Healthy(broker)
     is_over = threading.Event()
@@ -77,7 +79,7 @@ def others_served(broker: ServedBroker) -> Iterator[None]:
         thread.join()
         healthy.close()
     assert failures == []
-    assert healthy.slowest_seconds < SERVED_WITHIN_SECONDS
+    assert healthy.slowest_seconds < within_seconds
 
 
 def produced(client: Client, topic_id: bytes, *batches: bytes) -> list[int]:
@@ -173,21 +175,24 @@ def test_who_waits_for_ever_and_goes_is_forgotten(broker: ServedBroker, topic_id
     for _ in range(100):
         with broker.client() as client:
             client.send(encoded(ApiKey.FETCH, request))
-    assert broker.wait_for_sockets(sockets, 15) <= sockets
+    assert broker.wait_for_sockets(sockets, 60) <= sockets
 
 
 def test_answers_that_nobody_reads_are_bounded(broker: ServedBroker) -> None:
-    """Each of these would be megabytes, many times over."""
+    """Each is of megabytes, many times over. Who waits meanwhile waits for one of each client."""
     request = encoded(ApiKey.METADATA, bodies(20_000)[ApiKey.METADATA])
-    clients = [broker.client() for _ in range(20)]
-    with others_served(broker):
-        for client in clients:
+    began = broker.cpu_seconds()
+    with broker.client() as client:
+        client.send(request)
+        client.answer(ApiKey.METADATA, SUPPORTED[ApiKey.METADATA].highest)
+    one_of_each = 20 * (broker.cpu_seconds() - began)
+    with ExitStack() as open_until_the_end, others_served(broker, 4 * one_of_each):
+        for _ in range(20):
+            client = open_until_the_end.enter_context(broker.client())
             client.socket.setblocking(False)
             for _ in range(20):
                 try:
                     client.socket.send(request)
                 except BlockingIOError:
                     break
-    assert broker.rss_bytes() < RSS_BYTES_MAX
-    for client in clients:
-        client.close()
+        assert broker.rss_bytes() < RSS_BYTES_MAX

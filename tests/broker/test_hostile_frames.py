@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from hostile import (
+    OUTAGE_SECONDS,
     SERVED_WITHIN_SECONDS,
     Client,
     Healthy,
@@ -30,7 +31,7 @@ from stratalog.protocol.messages.create_topics import CreatableTopic, CreateTopi
 
 BATCH = 100
 RSS_BYTES_MAX = 256 << 20
-GONE_WITHIN_SECONDS = 15
+GONE_WITHIN_SECONDS = 60
 LOG_LINES_MAX = 500
 
 
@@ -97,7 +98,7 @@ def make_targets(broker: ServedBroker, generator: Generator) -> None:
 
 def misbehave(address: tuple[str, int], data: bytes, chance: random.Random) -> None:
     """Send, perhaps look at an answer, perhaps go in the rudest way."""
-    sock = socket.create_connection(address, timeout=SERVED_WITHIN_SECONDS)
+    sock = socket.create_connection(address, timeout=OUTAGE_SECONDS)
     with sock, suppress(OSError):
         sock.sendall(data)
         if chance.random() < 0.5:
@@ -169,7 +170,7 @@ def connect_and_drop(broker: ServedBroker, count: int) -> None:
     sockets, before = broker.sockets(), broker.rss_bytes()
     chance = random.Random(5)
     for number in range(count):
-        sock = socket.create_connection(broker.address, timeout=SERVED_WITHIN_SECONDS)
+        sock = socket.create_connection(broker.address, timeout=OUTAGE_SECONDS)
         if chance.random() < 0.5:
             sock.sendall(struct.pack(">ihhih", 10, 18, 0, 5, -1)[: chance.randrange(1, 15)])
         if chance.random() < 0.5:

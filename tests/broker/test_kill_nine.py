@@ -88,7 +88,7 @@ def kill_some_time(broker: KilledBroker, model: Acknowledged, chance: random.Ran
 
 def run_kills(path: Path, kills: int, seed: int) -> None:
     chance = random.Random(seed)
-    broker = KilledBroker(path / "logs", seed, **SETTINGS)
+    broker = KilledBroker(path / "logs", **SETTINGS)
     model = Acknowledged()
     clients: list[Client] = []
     try:
@@ -219,7 +219,7 @@ def number_of(value: bytes) -> int:
 def test_what_was_acknowledged_before_a_kill_is_there_though_nothing_is_written_since(
     tmp_path: Path,
 ) -> None:
-    broker = KilledBroker(tmp_path / "logs", 7, **SETTINGS)
+    broker = KilledBroker(tmp_path / "logs", **SETTINGS)
     try:
         broker.start()
         broker.wait_until_ready()

@@ -1,10 +1,12 @@
 """How many connections there may be, and which of them are let go of."""
 
+import socket
 import struct
 from pathlib import Path
 
 import pytest
 from hostile import (
+    OUTAGE_SECONDS,
     SERVED_WITHIN_SECONDS,
     Client,
     Healthy,
@@ -36,6 +38,15 @@ def is_answered(client: Client) -> bool:
         return client.ask(ApiKey.API_VERSIONS, ApiVersionsRequest(), 0).error_code == 0
     except (ConnectionError, OSError):
         return False
+
+
+def connected_from(host: str, broker: RunningBroker) -> socket.socket:
+    return socket.create_connection(address(broker), timeout=60, source_address=(host, 0))
+
+
+def congestion_control(sock: socket.socket) -> str:
+    name = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+    return name.rstrip(b"\0").decode()
 
 
 def sweep(broker: RunningBroker, after_ms: int) -> None:
@@ -135,6 +146,21 @@ def test_no_more_are_let_go_than_memory_needs_and_the_largest_first(tmp_path: Pa
             client.close()
 
 
+@pytest.mark.parametrize("client_host", ["127.0.0.1", "127.0.0.2"])
+def test_only_what_stays_between_two_ends_of_one_address_is_sent_unpaced(
+    tmp_path: Path, client_host: str
+) -> None:
+    with socket.socket() as untouched:
+        default = congestion_control(untouched)
+    with running_broker(tmp_path) as broker, connected_from(client_host, broker) as client:
+        client.sendall(encoded(ApiKey.API_VERSIONS, ApiVersionsRequest(), 0))
+        assert client.recv(1)
+        connections = broker.broker._acceptor._dispatcher.connections
+        (accepted,) = connections
+        expected = "reno" if client_host == address(broker)[0] else default
+        assert congestion_control(accepted._socket) == expected
+
+
 def test_an_address_that_is_taken_is_a_sentence(tmp_path: Path) -> None:
     with running_broker(tmp_path) as broker:
         host, port = address(broker)
@@ -150,7 +176,7 @@ def test_connections_leave_descriptors_for_logs(tmp_path: Path) -> None:
         assert broker.sockets() < 110
         for client in idle[:50]:
             client.close()
-        broker.wait_for_sockets(80, SERVED_WITHIN_SECONDS)
+        assert broker.wait_for_sockets(80, OUTAGE_SECONDS) <= 80
         late = Healthy(broker)
         assert late.is_served() < SERVED_WITHIN_SECONDS
         for client in (*idle, healthy, late):

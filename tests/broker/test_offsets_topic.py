@@ -45,13 +45,13 @@ def test_what_was_committed_outlives_compaction_and_a_restart(tmp_path: Path) ->
         consumer.close()
         log = broker.call(offsets_log, broker)
         written_bytes = COMMITS * len(METADATA)
-        give_up = time.monotonic() + 30
+        give_up = time.monotonic() + 120
         while broker.call(lambda: log.size_bytes) > written_bytes / 2:
             assert time.monotonic() < give_up, "the offsets were not compacted"
 
     with running_broker(tmp_path, **SETTINGS) as broker:
         consumer = consumer_of(broker)
-        (found,) = consumer.committed([TopicPartition(*PLACE)], timeout=30)
+        (found,) = consumer.committed([TopicPartition(*PLACE)], timeout=60)
         consumer.close()
 
     assert (found.offset, found.metadata) == (COMMITS - 1, METADATA)

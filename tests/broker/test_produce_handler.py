@@ -76,6 +76,20 @@ def test_records_are_appended_and_their_offset_told_in_every_version(
     with_data(tmp_path, scenario)
 
 
+def test_a_transaction_that_no_coordinator_began_is_refused(tmp_path: Path) -> None:
+    """Nobody could end it: it would hold back ``read_committed`` readers for good."""
+    records = batch(producer_id=5, producer_epoch=0, base_sequence=0, transactional=True)
+
+    async def scenario(asking: Asking) -> None:
+        await create_topic(asking.services, "orders")
+        assert await refused(asking, records) == ErrorCode.INVALID_TXN_STATE
+
+        log = asking.services.replicas.get(ORDERS).log
+        assert log.last_stable_offset == log.log_end_offset
+
+    with_data(tmp_path, scenario)
+
+
 def test_a_topic_or_partition_that_is_not_there_is_said_to_be_so(tmp_path: Path) -> None:
     async def scenario(asking: Asking) -> None:
         await create_topic(asking.services, "orders")

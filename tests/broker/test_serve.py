@@ -22,7 +22,7 @@ from stratalog.errors import LogDirectoryError, StratalogError
 from stratalog.metadata.sqlite_store import METADATA_FILE
 from stratalog.storage.owner_file import Owner, read_owner, write_owner_files
 
-SECONDS = 60
+SECONDS = 120
 
 
 @contextmanager
@@ -222,7 +222,7 @@ def test_what_cannot_be_is_told_in_a_sentence(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run_serve(arguments) == 1
+    assert run_serve(arguments) == (1 if sentence.startswith(("--config", "adv")) else 2)
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.splitlines()[-1] == sentence
@@ -232,7 +232,7 @@ def test_an_option_that_does_not_exist_is_a_matter_of_usage(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run_serve(["--log-directory", "a"]) == 2
-    assert "unrecognized arguments: --log-directory a" in capsys.readouterr().err
+    assert "Unrecognized arguments: --log-directory a." in capsys.readouterr().err
 
 
 def test_the_command_line_counts_over_the_file(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def watched(tmp_path: Path) -> Iterator[tuple[RunningBroker, Ask]]:
         address = owner.admin.removeprefix("http://")
 
         def ask(path: str, method: str = "GET") -> tuple[int, bytes]:
-            with closing(http.client.HTTPConnection(address, timeout=10)) as connection:
+            with closing(http.client.HTTPConnection(address, timeout=60)) as connection:
                 headers = {"Authorization": f"Bearer {owner.token}"}
                 connection.request(method, path, headers=headers)
                 response = connection.getresponse()
@@ -36,7 +36,7 @@ def produce(broker: RunningBroker, topic: str, count: int, partition: int = 0) -
     producer = Producer({"bootstrap.servers": broker.bootstrap_server})
     for _ in range(count):
         producer.produce(topic, b"value", partition=partition)
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
 
 
 def commit(broker: RunningBroker, group: str, **offsets: Any) -> None:
@@ -77,13 +77,13 @@ def test_an_append_that_is_refused_is_counted_as_a_failure(
     directory = broker.broker.services.logs.directories[0]
     broker.call(directory.check_space, 1 << 62)
     producer = Producer(
-        {"bootstrap.servers": broker.bootstrap_server, "retries": 0, "message.timeout.ms": 2000}
+        {"bootstrap.servers": broker.bootstrap_server, "retries": 0, "message.timeout.ms": 60_000}
     )
     failures: list[KafkaException] = []
     producer.produce(
         "orders", b"v", partition=0, on_delivery=lambda error, _: failures.append(error)
     )
-    producer.flush(10)
+    producer.flush(60)
     found = numbers(ask("/metrics")[1])
 
     assert failures[0] is not None

@@ -184,9 +184,9 @@ def test_explain_goes_on_after_a_partition_that_cannot_be_read(log_dir: Path) ->
 # --- run -------------------------------------------------------------------------------------
 
 
-def refused(*arguments: str) -> str:
+def refused(*arguments: str, exit_code: int = 2) -> str:
     done: Done = stratalog("cleaner", "run", *arguments)
-    assert (done.exit_code, done.stdout) == (1, "")
+    assert (done.exit_code, done.stdout) == (exit_code, "")
     return done.stderr
 
 
@@ -199,7 +199,7 @@ def test_run_without_configs_is_refused_and_changes_nothing(log_dir: Path) -> No
 def test_run_on_a_directory_that_somebody_owns_is_refused(log_dir: Path) -> None:
     with owned(log_dir):
         before = contents(log_dir)
-        refused(str(log_dir), *COMPACT)
+        refused(str(log_dir), *COMPACT, exit_code=1)
         assert contents(log_dir) == before
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stratalog.cli.config_text import parse_added, parse_deleted
-from stratalog.cli.output import UsageError
+from stratalog.cli.failures import UsageError
 
 names = st.from_regex(r"[a-z][a-z.]{0,10}[a-z]", fullmatch=True)
 values = st.text("abc012.,=-", max_size=12)

@@ -9,11 +9,11 @@ from stratalog.cli.consume_offsets import (
     Range,
     Start,
     parse_offsets,
-    parse_timestamp,
     resolve_end,
     resolve_start,
 )
-from stratalog.cli.output import UsageError
+from stratalog.cli.failures import UsageError
+from stratalog.cli.values import parse_moment
 
 offsets = st.integers(0, 2**63 - 1)
 bounds = st.tuples(offsets, offsets).map(lambda pair: Bounds(min(pair), max(pair)))
@@ -48,8 +48,8 @@ def test_timestamps_say_where_to_begin_and_where_to_end(start: int, end: int) ->
 
 
 def test_a_moment_without_a_zone_is_in_utc() -> None:
-    assert parse_timestamp("2023-11-14T22:13:20.5") == 1_700_000_000_500
-    assert parse_timestamp("2023-11-14T23:13:20+01:00") == 1_700_000_000_000
+    assert parse_moment("2023-11-14T22:13:20.5", "--offset") == 1_700_000_000_500
+    assert parse_moment("2023-11-14T23:13:20+01:00", "--offset") == 1_700_000_000_000
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,8 @@ def test_files_may_be_arguments_too() -> None:
 def test_bad_input_is_answered_with_one_sentence(arguments: tuple[str, ...], word: str) -> None:
     done = dump(*arguments)
 
-    assert done.exit_code == (0 if word == "unknown file" else 1)
+    codes = {"unknown file": 0, "No files": 2, "negative": 2}
+    assert done.exit_code == codes.get(word, 1)
     assert_one_sentence(done.stderr)
     assert word in done.stderr
 

@@ -21,7 +21,7 @@ def sold(commands: CommandLine) -> str:
     for partition, count in ((0, 10), (1, 4)):
         for n in range(count):
             producer.produce("sold", b"v", partition=partition, timestamp=START_MS + 1000 * n)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     return "sold"
 
 
@@ -45,7 +45,7 @@ def member(commands: CommandLine, group: str, **settings: str) -> Iterator[Consu
         {"bootstrap.servers": commands.bootstrap_server, "group.id": group, "log_level": 0, **named}
     )
     consumer.subscribe(["sold"])
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not consumer.assignment() and time.monotonic() < deadline:
         consumer.poll(0.1)
     assert consumer.assignment()

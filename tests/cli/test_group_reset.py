@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stratalog.cli.failures import CommandError, UsageError
 from stratalog.cli.group_reset import (
     clamp,
     from_csv,
@@ -13,7 +14,6 @@ from stratalog.cli.group_reset import (
     shift,
     to_csv,
 )
-from stratalog.cli.output import UsageError
 
 offsets = st.integers(0, 2**63 - 1)
 topics = st.text("abc.-_", min_size=1, max_size=6)
@@ -37,7 +37,7 @@ def test_an_offset_is_moved_inside_of_the_log_and_only_then_warned_of(
 
 def test_what_was_never_committed_cannot_be_shifted() -> None:
     assert shift([P], {P: 7}, -3) == {P: 4}
-    with pytest.raises(UsageError, match="orders-1: none has been committed"):
+    with pytest.raises(CommandError, match="orders-1: none has been committed"):
         shift([P, ("orders", 1)], {P: 7}, -3)
 
 
@@ -62,7 +62,7 @@ def test_a_plan_of_one_group_survives_csv_without_its_name(
     "line", ["orders", "orders,0", "orders,zero,1", "g,orders,0,-1", "a,b,c,d,e"]
 )
 def test_a_line_that_is_no_plan_is_refused_by_its_number(line: str) -> None:
-    with pytest.raises(UsageError, match="Line 2 of the file"):
+    with pytest.raises(CommandError, match="Line 2 of the file"):
         from_csv(f"orders,0,1\n{line}\n", ["readers"])
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stratalog.cli.output import UsageError
+from stratalog.cli.failures import CommandError, UsageError
 from stratalog.cli.produce_lines import Line, LineReader
 
 # What a field may hold when no separator, marker or line's end is in it.
@@ -50,7 +50,7 @@ def test_only_the_first_separator_ends_the_key() -> None:
 
 
 def test_a_line_without_its_separator_is_refused_by_its_number() -> None:
-    with pytest.raises(UsageError, match=r"^Line 2 has no key separator: 'no key here'\.$"):
+    with pytest.raises(CommandError, match=r"^Line 2 has no key separator: 'no key here'\.$"):
         list(KEYED.records([b"k\tv\n", b"no key here\n"]))
 
 
@@ -73,7 +73,7 @@ def test_empty_headers_at_the_end_are_left_out_as_in_java() -> None:
 
 
 def test_a_header_without_a_separator_is_refused() -> None:
-    with pytest.raises(UsageError, match="Line 7 has a header without a separator: 'alone'"):
+    with pytest.raises(CommandError, match="Line 7 has a header without a separator: 'alone'"):
         FULL.record(b"alone\tk\tv", 7)
 
 

@@ -194,4 +194,4 @@ def test_adopting_needs_a_broker_that_runs(tmp_path: Path) -> None:
 def test_adopting_asks_for_one_broker_and_its_token(flags: list[str]) -> None:
     ran = run_stratalog("topic", "adopt", "found", *flags)
 
-    assert (ran.exit_code, ran.stderr.count("\n")) == (1, 1), ran
+    assert (ran.exit_code, ran.stderr.count("\n")) == (2, 1), ran

@@ -1,6 +1,5 @@
 """Brokers for the scenarios: stratalog in a thread, or Apache Kafka in a process."""
 
-import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -56,13 +55,6 @@ def run_apache_kafka(data_dir: Path, port: int = 0, **settings: str) -> Iterator
     kafka.port = port or kafka.port
     with kafka as running:
         yield BrokerPlace(running.bootstrap_server, running.log_dir)
-
-
-def free_port() -> int:
-    """A port for a broker that must be known before it starts."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def _named(settings: dict[str, str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-DEADLINE_SECONDS = 20.0  # far above what a healthy run needs: only a failure waits for it
+DEADLINE_SECONDS = 60.0  # far above what a healthy run needs: only a failure waits for it
 HEARTBEAT_MS = 100  # members learn of a rebalance from a heartbeat: let them ask often
 SESSION_TIMEOUT_MS = 10_000
 METADATA_AGE_MS = 300_000

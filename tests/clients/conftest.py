@@ -7,6 +7,7 @@ Kafka does. ``STRATALOG_TEST_BOOTSTRAP=host:port`` points them at a broker that 
 import gc
 import os
 import uuid
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -104,10 +105,25 @@ def client(client_class: Callable[[str], Client], broker: BrokerPlace) -> Iterat
     closing.close()
 
 
+def collect_what_clients_left() -> None:
+    """The libraries leave sockets of connections that failed to the garbage collector, which warns
+    of each: not in the middle of somebody else's test."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
 @pytest.fixture
 def collect_garbage() -> Iterator[None]:
     yield
-    gc.collect()
+    collect_what_clients_left()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _tidy() -> Iterator[None]:
+    """Set up before all else of a module, and so at its end when all of it is closed."""
+    yield
+    collect_what_clients_left()
 
 
 @pytest.fixture

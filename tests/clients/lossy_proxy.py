@@ -51,7 +51,7 @@ class LossyProxy:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        assert self._is_listening.wait(10)
+        assert self._is_listening.wait(60)
         return self
 
     def __exit__(

@@ -6,7 +6,7 @@ from typing import Any
 
 import churning
 import pytest
-from brokers import BrokerPlace, StartBroker, free_port
+from brokers import BrokerPlace, StartBroker
 from client_api import Record, TopicPartition
 from group_members import Group
 from lossy_proxy import (
@@ -18,6 +18,8 @@ from lossy_proxy import (
     LossyProxy,
 )
 from reading import read_all
+
+from free_ports import free_port
 
 PARTITIONS = 2
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from brokers import BrokerPlace
-from client_api import CODECS, Record, RefusedError, TopicPartition
+from client_api import CODECS, DEADLINE_SECONDS, Record, RefusedError, TopicPartition
 from reading import read_all, read_partition
 
 MESSAGE_TOO_LARGE = 10
@@ -137,7 +137,7 @@ def test_a_message_above_the_fetch_size_is_still_received(
     consumer.assign({partition: "beginning"})
 
     received: list[Record] = []
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + DEADLINE_SECONDS
     while len(received) < 2:
         assert time.monotonic() < deadline
         received.extend(consumer.poll(0.1))

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from brokers import BrokerPlace, StartBroker, free_port
+from brokers import BrokerPlace, StartBroker
 from client_api import Record, RefusedError, TopicPartition
 from group_members import Group
 from reading import read_all, wait_until
+
+from free_ports import free_port
 
 PARTITIONS = 2
 

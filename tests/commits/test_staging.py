@@ -17,6 +17,7 @@ from staging_harness import (
     stamped,
 )
 
+from open_files import open_files_in
 from stratalog.errors import DiskError, DiskFullError
 from stratalog.records import read_headers
 from stratalog.storage.commits.errors import StagedFileError
@@ -101,17 +102,17 @@ def test_a_writer_that_rests_in_between_writes_the_same(
 
 
 def test_a_writer_that_rests_holds_no_descriptor(tmp_path: Path) -> None:
-    held = len(list(Path("/proc/self/fd").iterdir()))
     writers = []
     for number in range(20):
         (tmp_path / f"orders-{number}").mkdir()
         directory = staging_directory(f"{tmp_path}/orders-{number}", STAGING_ID)
         writer = StagedLogWriter(OsFileSystem(), directory, "00000-0", segment_bytes=1_000)
         writer.append(batch())
+        assert open_files_in(tmp_path) > 0
         writer.rest()
         writers.append(writer)
 
-    assert len(list(Path("/proc/self/fd").iterdir())) == held
+    assert open_files_in(tmp_path) == 0
     assert sum(len(each.finish()) for each in writers) == 20
 
 

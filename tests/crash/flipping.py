@@ -30,6 +30,7 @@ KEY = TopicPartition("t", 0)
 TOPIC_ID = uuid.UUID("01234567-89ab-cdef-0123-456789abcdef")
 CONFIG = TopicConfig(internal_segment_bytes=420, segment_index_bytes=48, index_interval_bytes=60)
 BROKER = BrokerConfig(
+    transaction_partition_verification_enable=False,
     log_dirs=("/data",),
     log_dir_reserve_bytes=0,
     num_recovery_threads_per_data_dir=1,

@@ -8,7 +8,7 @@
 import errno
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from crash_scenario import CONFIG, START_MS, check_epochs, check_producers, readable_batches
@@ -28,7 +28,10 @@ from stratalog.storage.manager import LogManager
 from stratalog.testing import CrashMode, ManualClock, SimulatedFileSystem
 
 BROKER = BrokerConfig(
-    log_dirs=("/data", "/other"), log_dir_reserve_bytes=0, num_recovery_threads_per_data_dir=1
+    transaction_partition_verification_enable=False,
+    log_dirs=("/data", "/other"),
+    log_dir_reserve_bytes=0,
+    num_recovery_threads_per_data_dir=1,
 )
 KEY = TopicPartition("t", 0)
 ELSEWHERE = TopicPartition("u", 0)
@@ -286,7 +289,7 @@ def files_used(files: SimulatedFileSystem) -> int:
 def test_below_the_reserve_appends_stop_and_resume_by_themselves() -> None:
     files = SimulatedFileSystem(capacity_bytes=1 << 20)
     clock = ManualClock(START_MS)
-    config = BrokerConfig(log_dirs=("/data",), log_dir_reserve_bytes=300_000)
+    config = replace(BROKER, log_dirs=("/data",), log_dir_reserve_bytes=300_000)
     manager = LogManager(
         config, files=files, clock=clock, topic_config=lambda _topic: CONFIG, is_threaded=False
     )

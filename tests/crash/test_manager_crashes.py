@@ -19,7 +19,10 @@ from stratalog.storage.manager import LogManager
 from stratalog.testing import CrashMode, ManualClock, SimulatedFileSystem
 
 BROKER = BrokerConfig(
-    log_dirs=("/data",), log_dir_reserve_bytes=0, num_recovery_threads_per_data_dir=1
+    transaction_partition_verification_enable=False,
+    log_dirs=("/data",),
+    log_dir_reserve_bytes=0,
+    num_recovery_threads_per_data_dir=1,
 )
 ORDERS = TopicPartition("orders", 0)
 PAYMENTS = TopicPartition("payments", 1)

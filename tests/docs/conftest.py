@@ -46,7 +46,7 @@ def made_topics(tmp_path_factory: pytest.TempPathFactory) -> Path:
         client = AdminClient({"bootstrap.servers": broker.bootstrap_server})
         topics = [NewTopic(name, 2, replication_factor=1) for name in ("orders", "payments")]
         for made in client.create_topics(topics).values():
-            made.result(30)
+            made.result(60)
     return directory
 
 

@@ -3,50 +3,80 @@
 A fenced block says by its language what becomes of it. The blocks of one page run in order, in one
 directory and with one set of Python names:
 
-    python    executed
-    pycon     a doctest; ``...`` stands for anything
-    console   ``$ command`` and what it prints. ``stratalog`` runs in this process, anything else in
-              a shell; both must end with 0 unless ``$ echo $?`` comes next. ``…`` stands for
-              anything, on a line of its own for any number of lines
-    sh        commands that a test cannot run; only ``make`` targets that exist may stand there
+    python      executed
+    pycon       a doctest; ``...`` stands for anything
+    console     ``$ command`` and what it prints; ``…`` stands for anything, on a line of its own
+                for any number of lines. A command ends with 0 unless ``$ echo $?`` comes next
+    sh          a command a line, whatever it prints; a comment may follow it, ``\\`` joins lines
+    json        is JSON; properties and yaml likewise
+    text        pictures: layouts of bytes and files, and what is printed where nobody can see it.
+                Nothing that looks like a command may hide in one
+
+A name behind the language, ``python test_orders.py``, makes it that file, for what comes after it.
+``NOT_RUN`` names the few blocks that show something to run and are not, each with the reason.
 """
 
-import contextlib
 import doctest
 import io
+import json
 import re
-import shlex
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stratalog.cli.app import run
+import yaml
+from doc_shell import ROOT, Shell
 
-ROOT = Path(__file__).resolve().parents[2]
+from stratalog.config.properties import parse_properties
+
 # Pages that show Spark: they have a session while they run.
 SPARK_PAGES = (
     "README.md",
     "docs/spark.md",
     "docs/spark-clusters.md",
     "docs/concepts/spark-sink.md",
+    "docs/howto/compact-a-huge-topic.md",
+    "docs/howto/query-a-copied-partition.md",
+    "docs/jobs/compact.md",
     "docs/jobs/export.md",
+    "docs/jobs/load.md",
     "docs/jobs/stats.md",
     "docs/jobs/verify.md",
+    "docs/testing.md",
 )
 # Pages that write: they find a directory ``data`` that a broker has made topics in.
-WRITING_PAGES = ("docs/concepts/spark-sink.md",)
-RUN_LANGUAGES = ("python", "pycon", "console", "sh")
-SHOWN_LANGUAGES = ("", "text", "json", "properties")
-SHELL_SECONDS = 30
+WRITING_PAGES = ("docs/concepts/spark-sink.md", "docs/jobs/compact.md", "docs/jobs/load.md")
 
+_A_CLUSTER = "a master and workers: tests/spark/test_spark_cluster.py has some"
+_JARS = "needs jars from Maven: make interop"
+_EXPORT = "stratalog spark export lake/orders --log-dir /var/lib/stratalog --topic orders "
+# What is shown and not run: the page and how the block begins, and why.
+NOT_RUN = {
+    ("docs/spark.md", "stratalog spark sql"): _A_CLUSTER,
+    ("docs/spark-clusters.md", "from stratalog.spark.session"): _A_CLUSTER,
+    ("docs/spark-clusters.md", "stratalog spark sql"): _A_CLUSTER,
+    ("docs/spark-clusters.md", "export PYSPARK_PYTHON"): "needs YARN; the page says so",
+    ("docs/spark-clusters.md", "spark-submit --master yarn"): "needs YARN; the page says so",
+    ("docs/spark-clusters.md", "FROM spark"): "needs Docker; the page says so",
+    ("docs/demo.md", "stratalog demo "): "takes its minutes: tests/demo runs it, in small",
+    ("docs/pipelines.md", "PYSPARK_PYTHON="): "a server of its own: tests/spark/test_pipeline.py",
+    ("docs/jobs/export.md", _EXPORT + "--packages"): _JARS,
+    ("docs/jobs/export.md", _EXPORT + "--format delta"): _JARS,
+}
+
+_LOOKS_LIKE_A_COMMAND = re.compile(
+    r"^(?:\$ |stratalog (?!is |\.)|make |pip |curl |spark\.|spark-submit|import |from \w.* import "
+    r"|export |FROM |[A-Z_]+=\S+ \w|\w+\.(?:read|write)\w*\.)",
+    re.M,
+)
 _FENCE = re.compile(r"^```(?P<language>[^\n]*)\n(?P<code>.*?)^```$", re.S | re.M)
 _ANYTHING = "…"
 
 
 def pages() -> list[Path]:
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    top = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
+    return [*top, *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def page_name(page: Path) -> str:
@@ -61,17 +91,27 @@ class Block:
     line: int
     language: str
     code: str
+    file: str = ""
 
     @property
     def place(self) -> str:
         return f"{self.page}:{self.line}"
+
+    @property
+    def reason_not_run(self) -> str:
+        """Why nobody runs it; empty if somebody does."""
+        for (page, beginning), reason in NOT_RUN.items():
+            if page == self.page and self.code.startswith(beginning):
+                return reason
+        return ""
 
 
 def blocks(page: Path) -> Iterator[Block]:
     text = page.read_text()
     for match in _FENCE.finditer(text):
         line = text.count("\n", 0, match.start("code")) + 1
-        yield Block(page_name(page), line, match["language"].strip(), match["code"])
+        language, _, file = match["language"].strip().partition(" ")
+        yield Block(page_name(page), line, language, match["code"], file)
 
 
 def prose(page: Path) -> str:
@@ -80,26 +120,44 @@ def prose(page: Path) -> str:
 
 
 class PageRun:
-    """Runs the blocks of one page, in the current directory."""
+    """Runs the blocks of one page, in the current directory; closing it stops its broker."""
 
     def __init__(self) -> None:
         self._names: dict[str, Any] = {"__name__": "__page__"}
+        self._shell = Shell()
+
+    def close(self) -> None:
+        self._names.clear()  # clients that a page left open would go on looking for their broker
+        self._shell.close()
 
     def run(self, block: Block) -> None:
-        if block.language == "python":
-            exec(compile(block.code, block.place, "exec"), self._names)
-        elif block.language == "pycon":
-            self._run_doctest(block)
-        elif block.language == "console":
-            run_console(block)
-        elif block.language == "sh":
-            check_targets(block)
-        else:
-            assert block.language in SHOWN_LANGUAGES, f"{block.place}: what is {block.language!r}?"
+        if block.reason_not_run:
+            return
+        if block.file:
+            Path(block.file).parent.mkdir(parents=True, exist_ok=True)
+            Path(block.file).write_text(self._shell.told(block.code))
+            if block.language in ("python", "sh", "csv"):
+                return
+        ways = {
+            "python": self._run_python,
+            "pycon": self._run_doctest,
+            "console": self._run_console,
+            "sh": self._run_commands,
+            "json": lambda block: json.loads(block.code),
+            "properties": lambda block: parse_properties(block.code.encode()),
+            "yaml": lambda block: yaml.safe_load(block.code),
+            "text": look_for_commands,
+        }
+        assert block.language in ways, f"{block.place}: what is {block.language!r}?"
+        ways[block.language](block)
+
+    def _run_python(self, block: Block) -> None:
+        exec(compile(self._shell.told(block.code), block.place, "exec"), self._names)
 
     def _run_doctest(self, block: Block) -> None:
         parser = doctest.DocTestParser()
-        test = parser.get_doctest(block.code, {}, block.place, block.place, block.line - 1)
+        code = self._shell.told(block.code)
+        test = parser.get_doctest(code, {}, block.place, block.place, block.line - 1)
         test.globs = self._names
         report = io.StringIO()
         runner = doctest.DocTestRunner(
@@ -108,6 +166,35 @@ class PageRun:
         runner.run(test, out=report.write, clear_globs=False)
         assert not runner.failures, report.getvalue()
         assert runner.tries, f"{block.place}: no >>> in it"
+
+    def _run_console(self, block: Block) -> None:
+        exit_code = 0
+        shown = commands(block)
+        for number, command in enumerate(shown):
+            if command.line == "echo $?":
+                printed, exit_code = f"{exit_code}\n", 0
+            else:
+                exit_code, printed = self._shell.execute(command.line)
+            following = shown[number + 1].line if number + 1 < len(shown) else ""
+            assert exit_code == 0 or following == "echo $?", (
+                f"{block.place}: {command.line} ended with {exit_code}:\n{printed}"
+            )
+            lines = [line.rstrip() for line in printed.splitlines()]
+            assert is_shown(lines, command.printed), (
+                f"{block.place}: {command.line} printed\n{printed}"
+            )
+
+    def _run_commands(self, block: Block) -> None:
+        for line in block.code.replace("\\\n", "").splitlines():
+            command = re.sub(r"(?:^|\s+)#(?: .*)?$", "", line).rstrip()
+            if command:
+                exit_code, printed = self._shell.execute(command)
+                assert exit_code == 0, f"{block.place}: {command} ended with {exit_code}: {printed}"
+
+
+def look_for_commands(block: Block) -> None:
+    found = _LOOKS_LIKE_A_COMMAND.search(block.code)
+    assert found is None, f"{block.place}: {found} is to be run: sh, console or python"
 
 
 # --- console -------------------------------------------------------------------------------------
@@ -132,35 +219,6 @@ def commands(block: Block) -> list[Command]:
     return found
 
 
-def run_console(block: Block) -> None:
-    exit_code = 0
-    shown = commands(block)
-    for number, command in enumerate(shown):
-        if command.line == "echo $?":
-            printed, exit_code = f"{exit_code}\n", 0
-        else:
-            exit_code, printed = execute(command.line)
-        following = shown[number + 1].line if number + 1 < len(shown) else ""
-        assert exit_code == 0 or following == "echo $?", (
-            f"{block.place}: {command.line} ended with {exit_code}:\n{printed}"
-        )
-        lines = [line.rstrip() for line in printed.splitlines()]
-        assert is_shown(lines, command.printed), f"{block.place}: {command.line} printed\n{printed}"
-
-
-def execute(line: str) -> tuple[int, str]:
-    """Exit code and all that was printed."""
-    program, _, rest = line.partition(" ")
-    if program == "stratalog":
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-            return run(shlex.split(rest)), printed.getvalue()
-    done = subprocess.run(
-        line, shell=True, capture_output=True, text=True, timeout=SHELL_SECONDS, check=False
-    )
-    return done.returncode, done.stdout + done.stderr
-
-
 def is_shown(lines: Sequence[str], shown: Sequence[str]) -> bool:
     """Whether ``shown`` is what was printed, but for what it leaves out."""
     if not shown:
@@ -173,17 +231,3 @@ def is_shown(lines: Sequence[str], shown: Sequence[str]) -> bool:
 def _is_line(line: str, shown: str) -> bool:
     pattern = ".*".join(re.escape(part) for part in shown.split(_ANYTHING))
     return re.fullmatch(pattern, line) is not None
-
-
-# --- sh ------------------------------------------------------------------------------------------
-
-
-def make_targets() -> set[str]:
-    return set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.M))
-
-
-def check_targets(block: Block) -> None:
-    for line in block.code.splitlines():
-        match = re.fullmatch(r"make ([a-z-]+)( [A-Z]+=\S+)*( *#.*)?", line)
-        assert match is not None, f"{block.place}: {line} is no make target; show it as console"
-        assert match[1] in make_targets(), f"{block.place}: there is no target {match[1]}"

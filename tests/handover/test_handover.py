@@ -45,7 +45,7 @@ def make_topic(path: Path, name: str = "orders", partitions: int = 2, **config: 
 def create(bootstrap_server: str, name: str, partitions: int, **config: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap_server})
     configs = {key.replace("_", "."): value for key, value in config.items()}
-    admin.create_topics([NewTopic(name, partitions, 1, config=configs)])[name].result(10)
+    admin.create_topics([NewTopic(name, partitions, 1, config=configs)])[name].result(60)
 
 
 def keys_in(path: Path, topic: str = "orders", partition: int = 0) -> list[bytes | None]:
@@ -169,7 +169,7 @@ def test_a_broker_started_after_a_driver_has_committed_serves_and_remembers_it(
         assert handover.commit(manifest).status == "already committed"
         consumer = Consumer({"bootstrap.servers": broker.bootstrap_server, "group.id": "g"})
         consumer.assign([Place("orders", 0, 0)])
-        found = [each.key() for each in consumer.consume(9, timeout=10)]
+        found = [each.key() for each in consumer.consume(9, timeout=60)]
         consumer.close()
     assert found == expected(0, 9)
 
@@ -332,7 +332,7 @@ def test_an_owner_that_cannot_be_asked_is_waited_for_and_not_for_ever(tmp_path: 
             assert not isinstance(caught.value, CommitUnknownError), "surely it was not made"
         assert process.stdin is not None
         process.stdin.close()
-        process.wait(10)
+        process.wait(60)
     assert handover.commit(manifest).status == "committed"
 
 
@@ -350,7 +350,7 @@ def test_another_driver_that_owns_the_directory_for_a_moment_is_waited_for(
         assert process.stdin is not None
         if not process.stdin.closed:
             process.stdin.close()
-            process.wait(10)
+            process.wait(60)
 
     handover._sleep = let_go
     assert handover.commit(manifest).status == "committed"

@@ -3,7 +3,7 @@
 The pom beside this file pins the release. Its jars are copied once into ``.interop/`` (ignored by
 git), under a name made from the pom's own bytes, so that another release never meets old jars.
 
-A broker here is one process with both KRaft roles, on loopback ports the kernel chose, with a small
+A broker here is one process with both KRaft roles, on loopback ports that were free, with a small
 heap and with every background task that would change files at a moment of its own pushed out of
 the way. It is stopped by its process id: ``stop`` is a clean shutdown, ``kill`` is ``kill -9``.
 """
@@ -12,7 +12,6 @@ import hashlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
@@ -24,14 +23,16 @@ from typing import Self
 
 from wire import KafkaConnection, WireError
 
+from free_ports import free_port
+
 HERE = Path(__file__).resolve().parent
 POM = HERE / "kafka" / "pom.xml"
 CACHE = HERE.parents[1] / ".interop"
 
 CLUSTER_ID = "c3RyYXRhbG9nLXRlc3RzMA"  # any 16 bytes in base64url
-START_SECONDS = 60
-STOP_SECONDS = 60
-TOOL_SECONDS = 120
+START_SECONDS = 180
+STOP_SECONDS = 120
+TOOL_SECONDS = 300
 
 # Start-up is most of what these processes do: no optimising compiler, the simplest collector.
 JVM_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx512m")
@@ -49,7 +50,7 @@ BROKER_DEFAULTS: Mapping[str, str] = {
     "transaction.state.log.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
     # After kill -9 the controller lets the same node back in only when this has passed.
-    "broker.session.timeout.ms": "3000",
+    "broker.session.timeout.ms": "6000",
     "broker.heartbeat.interval.ms": "500",
     "log.cleaner.dedupe.buffer.size": "2097152",
     "log.cleaner.threads": "1",
@@ -173,7 +174,7 @@ class KafkaBroker:
         self.data_dir = data_dir
         self.log_dir = data_dir / "logs"
         self.console = data_dir / "broker.log"
-        self.port, self._controller_port = _free_ports(2)
+        self.port, self._controller_port = free_port(), free_port()
         self._configs = dict(configs or {})
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -285,15 +286,3 @@ class KafkaBroker:
 
     def _said(self) -> str:
         return self.console.read_text(errors="replace")[-3000:]
-
-
-def _free_ports(count: int) -> list[int]:
-    # All are held at once so that the kernel cannot give the same one twice.
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
-POLL_SECONDS = 20
+POLL_SECONDS = 60
 
 
 class Consumed(NamedTuple):

@@ -57,6 +57,6 @@ def our_dump(files: Sequence[str], *flags: str, cwd: Path) -> ToolRun:
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         check=False,
-        timeout=120,
+        timeout=300,
     )
     return ToolRun(done.stdout, done.stderr, done.returncode)

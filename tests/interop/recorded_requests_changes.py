@@ -89,7 +89,7 @@ def deleted_while_waiting(talk: Talk) -> None:
         topic = f"deleted-waiting-{version}"
         topic_id = talk.have_topic(topic)
         connection = talk.connect()
-        waiting = of(topic, topic_id=topic_id, min_bytes=1, max_wait_ms=10_000)
+        waiting = of(topic, topic_id=topic_id, min_bytes=1, max_wait_ms=60_000)
         pending = connection.send(version, waiting)
         assert connection.is_silent(0.05)
         _delete(talk, topic)

@@ -129,12 +129,12 @@ def fetch_waits(talk: Talk) -> None:
     for version in every(ApiKey.FETCH):
         connection = talk.connect()
         end = FETCH_STEP * (version - 4)
-        waiting = of("fetch-waits", end, topic_id=topic_id, min_bytes=1, max_wait_ms=10_000)
+        waiting = of("fetch-waits", end, topic_id=topic_id, min_bytes=1, max_wait_ms=60_000)
         pending = connection.send(version, waiting)
         assert connection.is_silent(0.02)
         talk.have_records("fetch-waits", PLAIN)
         talk.answer("woken by an append", pending)
-    long = {"topic_id": topic_id, "min_bytes": 1 << 20, "max_wait_ms": 10_000}
+    long = {"topic_id": topic_id, "min_bytes": 1 << 20, "max_wait_ms": 60_000}
     talk.ask_ends("out of range does not wait", of("fetch-waits", 10_000, **long))
     unknown = of("fetch-waits", partition=8, **long)
     talk.ask_ends("an unknown partition does not wait", unknown)

@@ -48,7 +48,10 @@ from stratalog.records.compression import Codec
 PARTITIONS = 2
 PRODUCERS = 2
 NO_SESSION = 0
-HELD_SECONDS = 0.05
+HELD_SECONDS = 0.5
+# A leader's sync is answered as soon as it is on disk, which a busy one takes its time for; only
+# one that is no leader any more may be held.
+ON_DISK_SECONDS = 5.0
 HELD_IN = {ApiKey.JOIN_GROUP: "PreparingRebalance", ApiKey.SYNC_GROUP: "CompletingRebalance"}
 
 
@@ -258,12 +261,16 @@ class GroupWalk:
         member.waiting = (step, member.connection.send(version, request))
 
     def _collect(self) -> None:
-        """Take the answers that have come; what has not come within a moment is being held."""
-        for member in self._members:
+        """Take the answers that have come; what has not come within a moment is being held.
+
+        A leader's sync comes first: it is what the others' wait for.
+        """
+        for member in sorted(self._members, key=lambda each: not _is_leaders_sync(each)):
             if member.waiting is None:
                 continue
             step, pending = member.waiting
-            if self._is_held(member.connection, pending.api_key):
+            patience = ON_DISK_SECONDS if _is_leaders_sync(member) else HELD_SECONDS
+            if self._is_held(member.connection, pending.api_key, patience):
                 self._talk.record(f"{self._step:03} {member.name} waits for {step}", None, -1, True)
                 continue
             member.waiting = None
@@ -271,9 +278,9 @@ class GroupWalk:
             if isinstance(answer, JoinGroupResponse):
                 self._joined(member, answer)
 
-    def _is_held(self, connection: Connection, api_key: ApiKey) -> bool:
+    def _is_held(self, connection: Connection, api_key: ApiKey, patience: float) -> bool:
         """Whether a request is held back: nothing has come, and the group has reason to."""
-        if api_key not in HELD_IN or not connection.is_silent(HELD_SECONDS):
+        if api_key not in HELD_IN or not connection.is_silent(patience):
             return False
         described = self._talk.have(DescribeGroupsRequest([self._group]))
         return bool(described.groups[0].group_state == HELD_IN[api_key])
@@ -351,3 +358,9 @@ WALKS: dict[str, Scenario] = {
     **{f"data-walk-{seed}": data_walk(seed, 80) for seed in range(12)},
     **{f"group-walk-{seed}": group_walk(seed, 30) for seed in range(8)},
 }
+
+
+def _is_leaders_sync(member: Member) -> bool:
+    if member.waiting is None or not member.is_leader:
+        return False
+    return bool(member.waiting[1].api_key == ApiKey.SYNC_GROUP)

@@ -20,7 +20,7 @@ from wire import KafkaConnection
 from stratalog.records import Codec
 from stratalog.testing.legacy import legacy_message_set
 
-WAIT_SECONDS = 30
+WAIT_SECONDS = 120
 HOUR_MS = 3_600_000
 
 # Partitions of each topic. One of "plain" stays empty.
@@ -248,7 +248,7 @@ def await_checkpoints(log_dir: Path, bootstrap_server: str) -> None:
     wanted = {f"trimmed 0 {TRIMMED_START}"}
     settings = {"bootstrap.servers": bootstrap_server, "group.id": "ends"}
     consumer = Consumer({**settings, "isolation.level": "read_uncommitted"})
-    for topic, described in consumer.list_topics(timeout=30).topics.items():
+    for topic, described in consumer.list_topics(timeout=60).topics.items():
         for partition in described.partitions:
             _, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), 30)
             wanted.add(f"{topic} {partition} {end}")

@@ -10,7 +10,7 @@ from same_rows_cases import NEVER_MS, Options, offsets_of, second_ms
 from same_rows_data import TRIMMED_START
 from same_rows_sides import Rows, Side, by_partition, said
 
-STREAM_SECONDS = 120
+STREAM_SECONDS = 300
 _FROM_START = {"startingOffsets": "earliest"}
 _COMMITTED = {"kafka.isolation.level": "read_committed", **_FROM_START}
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from confluent_kafka import Consumer, TopicPartition
 from same_rows_sides import Rows
 
-SECONDS = 30
+SECONDS = 60
 
 
 class AskedTime(NamedTuple):

@@ -39,7 +39,7 @@ class Tools(NamedTuple):
             self.broker.distribution.command(main_class, everything, log_level="off"),
             input=stdin,
             capture_output=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
         assert done.returncode == 0, done

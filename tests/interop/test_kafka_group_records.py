@@ -19,7 +19,7 @@ from stratalog.records.messages import decode_message
 pytestmark = pytest.mark.interop
 
 OFFSETS = "__consumer_offsets"
-SECONDS = 30.0
+SECONDS = 60.0
 # What differs from run to run: ids that are made up, and times.
 MADE_UP = ("memberId", "leader", "commitTimestamp", "currentStateTimestamp", "topicId")
 

@@ -119,7 +119,7 @@ def _ends(story: Story, topic: str, partitions: int = 1) -> list[tuple[int, int]
     consumer = Consumer(address)
     try:
         return [
-            consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=20)
+            consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=60)
             for partition in range(partitions)
         ]
     finally:

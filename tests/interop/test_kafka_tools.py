@@ -56,7 +56,7 @@ class Tools:
         self.ok("kafka-console-producer", "--topic", topic, *options, stdin=stdin)
 
     def read(self, topic: str, count: int, *options: str) -> list[str]:
-        limit = ["--max-messages", str(count), "--timeout-ms", "20000"]
+        limit = ["--max-messages", str(count), "--timeout-ms", "60000"]
         return self.ok("kafka-console-consumer", "--topic", topic, *limit, *options)
 
     def offsets(self, topic: str, time: str = "latest") -> list[str]:

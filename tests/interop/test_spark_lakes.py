@@ -21,7 +21,7 @@ from stratalog import Record
 pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("spark")]
 
 PARTITIONS, RECORDS = 2, 30
-EXPORT_SECONDS = 240
+EXPORT_SECONDS = 600
 # What the JVM says when classes were compiled against another Spark.
 LINKAGE = ("NoSuchMethodError", "IncompatibleClassChangeError", "NoClassDefFoundError")
 

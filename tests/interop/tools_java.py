@@ -29,7 +29,7 @@ from apache_kafka import (
 SOURCES = [
     HERE / "kafka" / f"{name}.java" for name in ("Driver", "JavaClients", "JavaAdmin", "KafkaTools")
 ]
-COMPILE_SECONDS = 120
+COMPILE_SECONDS = 300
 
 
 class Printed(NamedTuple):
@@ -128,7 +128,7 @@ class JavaClient:
 
 def eventually(ask: Callable[[], Any], is_enough: Callable[[Any], bool]) -> Any:
     """The first answer that is enough, or the last: some of Kafka's changes come a bit later."""
-    for _ in range(50):
+    for _ in range(1200):
         answer = ask()
         if is_enough(answer):
             break

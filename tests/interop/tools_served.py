@@ -2,14 +2,15 @@
 
 import selectors
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-START_SECONDS = 30
+from free_ports import free_port
+
+START_SECONDS = 120
 QUICK = ["group.initial.rebalance.delay.ms=0", "log.dir.reserve.bytes=0"]
 
 
@@ -18,9 +19,7 @@ class ServedBroker:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.bootstrap_server = f"127.0.0.1:{probe.getsockname()[1]}"
+        self.bootstrap_server = f"127.0.0.1:{free_port()}"
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:

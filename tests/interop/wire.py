@@ -24,7 +24,7 @@ INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, END_TXN = 22, 24, 26
 TRANSACTION_COORDINATOR = 1
 # Answers that mean "ask again": coordinator loading or unknown, leader unknown, transaction busy.
 RETRIABLE = {5, 6, 3, 14, 15, 16, 51}
-TRIES = 100
+TRIES = 600
 
 T = TypeVar("T")
 
@@ -81,7 +81,7 @@ class KafkaConnection:
     """One connection, one request at a time."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._socket = socket.create_connection((host, port), timeout=30)
+        self._socket = socket.create_connection((host, port), timeout=120)
         self._correlation_ids = itertools.count()
 
     def __enter__(self) -> Self:

@@ -322,6 +322,25 @@ def test_a_row_that_is_refused_is_named_with_its_field(
     assert (error.row, error.field) == (good_rows, field)
 
 
+@pytest.mark.parametrize("off_ms", [-11, 6, -(10**12), 10**12])
+def test_a_timestamp_too_far_from_the_time_of_writing_is_refused(off_ms: int) -> None:
+    bounds = {"before_max_ms": 10, "after_max_ms": 5}
+    good = [row(timestamp_us=(NOW_MS + each) * 1000) for each in (-10, 0, 5)]
+    nothing = row(timestamp_us=None)  # is written now
+
+    error = refusal([*good, nothing, row(timestamp_us=(NOW_MS + off_ms) * 1000)], **bounds)
+
+    assert (error.row, error.field) == (4, "timestamp")
+    assert f"{NOW_MS + off_ms} ms is outside of {NOW_MS - 10} to {NOW_MS + 5}," in str(error)
+
+
+def test_bounds_of_timestamps_that_no_clock_reaches_are_none() -> None:
+    far = row(timestamp_us=2**62)
+    no_limit = {"before_max_ms": 2**63 - 1, "after_max_ms": 2**63 - 1}
+
+    assert encode([far, row(timestamp_us=0)], **no_limit) == encode([far, row(timestamp_us=0)])
+
+
 def test_a_partition_beyond_any_number_is_not_taken_for_another() -> None:
     batch, _ = arrow_batch([row()])
 

@@ -302,7 +302,7 @@ def test_a_consumer_waits_until_what_was_appended_is_flushed_and_a_follower_does
 
 
 def test_a_reader_of_committed_data_waits_for_the_end_of_the_transaction() -> None:
-    node = Node(1)
+    node = Node(1, transaction_partition_verification_enable=False)
     node.lead()
     node.produce(batch(producer_id=7, producer_epoch=0, base_sequence=0, transactional=True))
 

@@ -108,7 +108,7 @@ def own(path: str, is_owned: Event, is_over: Event) -> None:
     with Path(path, ".lock").open("r+b") as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX)
         is_owned.set()
-        is_over.wait(60)
+        is_over.wait(240)
 
 
 def test_under_apache_kafka_nothing_is_held_and_nothing_is_left(path: str) -> None:
@@ -117,11 +117,11 @@ def test_under_apache_kafka_nothing_is_held_and_nothing_is_left(path: str) -> No
     owner = methods.Process(target=own, args=(path, is_owned, is_over), daemon=True)
     owner.start()
     try:
-        assert is_owned.wait(30)
+        assert is_owned.wait(120)
         holding = hold(path)
     finally:
         is_over.set()
-        owner.join(30)
+        owner.join(120)
     assert not holding.is_held
     assert f"process {owner.pid} owns {path}" in holding.why_not
     assert not list(Path(path).glob(".stratalog-lease-*"))

@@ -28,7 +28,7 @@ TOPIC = "orders"
 PARTITIONS = 2
 RECORDS = 60
 START_MS = 1_700_000_000_000
-WAIT_SECONDS = 30
+WAIT_SECONDS = 120
 
 _TOPIC_CONFIG = {
     "internal.segment.bytes": "2000",

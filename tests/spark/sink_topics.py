@@ -28,7 +28,7 @@ def create_topics(
     ]
     client = AdminClient({"bootstrap.servers": bootstrap_server})  # to live until all is made
     for made in client.create_topics(wanted).values():
-        made.result(30)
+        made.result(60)
 
 
 def rows_in(log_dir: Path, topic: str) -> list[dict[str, Any]]:

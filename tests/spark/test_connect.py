@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import pytest
 from spark_daemons import JAVA_OPTIONS, running_daemon
 from topics import write_topic
 
+from free_ports import free_port
 from stratalog.spark.session import SparkUnavailableError, check_available
 
 # Not the group of the shared session: these have processes of their own.
@@ -28,7 +28,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         check_available()
     except SparkUnavailableError as unavailable:
         pytest.skip(str(unavailable))
-    address = f"127.0.0.1:{free_port()}"
+    address = f"127.0.0.1:{free_port()}"  # it tells no port of its own choice
     arguments = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
     arguments += ["--master", "local[2]", "--driver-memory", "700m"]
     arguments += ["--driver-java-options", JAVA_OPTIONS]
@@ -48,13 +48,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         environment={"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
     ):
         yield f"sc://{address}"
-
-
-def free_port() -> int:
-    """The server tells no port of its own choice."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="module")

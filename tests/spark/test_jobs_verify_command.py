@@ -8,7 +8,8 @@ from job_commands import spark_command
 from topics import write_topic
 
 from stratalog.cli.app import run
-from stratalog.cli.spark_session import SparkChoice, task_bar
+from stratalog.cli.progress import tasks_bar
+from stratalog.cli.spark_session import SparkChoice
 from stratalog.spark.jobs.progress import TaskCounts
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -82,11 +83,11 @@ def test_settings_of_a_person_win_over_ours() -> None:
 def test_a_bar_is_drawn_on_stderr_and_only_for_a_person(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with task_bar("verify") as nobody:
+    with tasks_bar("verify") as nobody:
         assert nobody is None
-    monkeypatch.setattr("stratalog.cli.spark_session.is_watched", lambda: True)
+    monkeypatch.setattr("stratalog.cli.progress.is_watched", lambda: True)
     monkeypatch.setenv("FORCE_COLOR", "1")
-    with task_bar("verify") as progress:
+    with tasks_bar("verify") as progress:
         assert progress is not None
         progress(TaskCounts(3, 1, 7))
 

@@ -1,6 +1,7 @@
 """The options of the source: Spark's Kafka source's names, defaults and rules, and ours."""
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -345,7 +346,7 @@ def test_a_trigger_cannot_need_more_than_it_may_have() -> None:
 
 
 def test_what_sparks_source_ignores_is_ignored() -> None:
-    parse(
+    told = parse(
         **{
             "kafka.security.protocol": "SSL",
             "kafka.max.poll.records": "7",
@@ -354,6 +355,8 @@ def test_what_sparks_source_ignores_is_ignored() -> None:
             "something": "else",
         }
     )
+
+    assert replace(told, kafka={}) == parse()
 
 
 @pytest.mark.parametrize(

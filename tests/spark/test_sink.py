@@ -162,6 +162,14 @@ def test_nothing_is_ever_overwritten(spark, log_dir):
             ["'payments' as topic", "'v' as value", "if(id = 19, 1, 0) as partition"],
             "row 9 of Spark's partition 1, column 'partition': there is no partition 1",
         ),
+        (
+            [
+                "'payments' as topic",
+                "'v' as value",
+                "if(id = 13, timestamp_millis(4102444800000), null) as timestamp",
+            ],
+            "row 3 of Spark's partition 1, column 'timestamp': 4102444800000 ms is outside of",
+        ),
     ],
 )
 def test_a_row_that_cannot_be_written_stops_the_write_and_leaves_nothing(
@@ -197,7 +205,9 @@ def test_wrong_columns_are_told_before_any_task_runs(spark, log_dir):
 
 
 def test_a_topics_own_timestamps_win(spark, tmp_path):
-    make_topics(tmp_path, {"stamped": 1}, {"message.timestamp.type": "LogAppendTime"})
+    # How far a row's own timestamp may be off counts for nothing then.
+    config = {"message.timestamp.type": "LogAppendTime", "message.timestamp.before.max.ms": "1000"}
+    make_topics(tmp_path, {"stamped": 1}, config)
     before = datetime.datetime.now(datetime.UTC)
 
     write(

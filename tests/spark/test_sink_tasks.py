@@ -194,6 +194,23 @@ def test_a_record_without_a_key_is_refused_by_a_compacted_topic(tmp_path):
     assert "compacted" in str(caught.value)
 
 
+@pytest.mark.parametrize(("off_ms", "is_taken"), [(-2000, True), (-2001, False), (3001, False)])
+def test_a_timestamp_that_the_topic_does_not_take_is_told_by_its_row(tmp_path, off_ms, is_taken):
+    topic = make_topic(tmp_path, "orders", 3, before_max_ms=2000, after_max_ms=3000)
+    plan = make_plan(tmp_path, topic, columns=COLUMNS, topic="orders")
+    rows = [{"value": b"v"}, {"value": b"v", "timestamp": (NOW_MS + off_ms) * 1000}]
+    if is_taken:
+        stage(plan, batch_of(rows))
+        return
+
+    with pytest.raises(SinkRowError) as caught:
+        stage(plan, batch_of(rows))
+
+    assert (caught.value.row, caught.value.column) == (1, "timestamp")
+    assert f"outside of {NOW_MS - 2000} to {NOW_MS + 3000}" in str(caught.value)
+    assert "message.timestamp.before.max.ms" in str(caught.value)
+
+
 def test_a_row_of_one_of_several_topics_is_called_by_its_number_in_the_task(tmp_path):
     plan = plan_of(tmp_path, codec=Codec.ZSTD, batch_bytes=1 << 20)
     fine = [{"topic": name, "key": b"k", "value": b"v"} for name in ("orders", "payments")]

@@ -12,7 +12,7 @@ from stratalog.broker import overview
 
 pytestmark = pytest.mark.xdist_group("spark")
 
-WAIT_SECONDS = 60
+WAIT_SECONDS = 300
 
 
 class Collected:

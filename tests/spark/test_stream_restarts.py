@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 from broker_fixture import running_broker
 
 PROGRAM = Path(__file__).with_name("killed_stream.py")
-RUN_SECONDS = 120
+RUN_SECONDS = 300
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -33,7 +33,7 @@ class Appending:
             self._producer.produce(
                 "orders", b"value", partition=number % 3, on_delivery=self._delivered
             )
-        assert self._producer.flush(30) == 0
+        assert self._producer.flush(60) == 0
 
     def _delivered(self, error, message):
         assert error is None, error
@@ -69,9 +69,10 @@ def kill_and_resume(tmp_path, kills, seed):
     with running_broker(log_dir, num_partitions="3") as broker:
         appending = Appending(broker.bootstrap_server)
         appending.append(300)
-        for _ in range(kills):
+        for number in range(kills):
             # Also before the first batch is finished, and anywhere in the middle of another.
-            code, _ = run(tmp_path, log_dir, appending, choice.choice([0, 1, 2]), choice.random())
+            batches = number if number < 3 else choice.choice([0, 1, 2])
+            code, _ = run(tmp_path, log_dir, appending, batches, choice.random())
             assert code == -signal.SIGKILL, (tmp_path / "stderr").read_text()[-3000:]
         appending.append(30)
         code, output = run(tmp_path, log_dir, appending)
@@ -79,10 +80,10 @@ def kill_and_resume(tmp_path, kills, seed):
     return json.loads(output), appending.acknowledged
 
 
-@pytest.mark.parametrize("kills", [5, pytest.param(50, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.deep)])
 def test_a_query_that_is_killed_and_resumed_returns_every_row_once(tmp_path, kills):
     found, acknowledged = kill_and_resume(tmp_path, kills, seed=kills)
 
     assert found == [[each, offset] for each in range(3) for offset in range(acknowledged[each])]
     batches = [int(each.name) for each in (tmp_path / "checkpoint" / "commits").glob("[0-9]*")]
-    assert max(batches) >= kills // 2, "the query made no progress between the kills"
+    assert max(batches) >= max(3, kills // 2), "the query made no progress between the kills"

@@ -28,7 +28,7 @@ from stratalog.testing.files import SimulatedFile
 
 ORDERS = TopicPartition("orders", 0)
 PAYMENTS = TopicPartition("payments", 3)
-TIMEOUT_S = 30.0
+TIMEOUT_S = 120.0
 
 COMPACT = TopicConfig(
     cleanup_policy=("compact",),

@@ -160,11 +160,11 @@ class Waiter:
     def start(self) -> None:
         for thread in self.threads:
             thread.start()
-        assert self.reached.wait(10)
+        assert self.reached.wait(60)
 
     def join(self) -> None:
         for thread in self.threads:
-            thread.join(10)
+            thread.join(60)
             assert not thread.is_alive()
 
 

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from open_files import open_files_in
 from stratalog.errors import DiskError, DiskFullError, LogDirectoryError
 from stratalog.storage.files import (
     OsDirectoryLock,
@@ -298,17 +299,12 @@ def test_a_lock_held_by_another_process_is_refused_with_its_pid(tmp_path: Path) 
     OsDirectoryLock(str(tmp_path / ".lock")).release()
 
 
-def open_descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
 def test_a_refused_lock_leaves_no_descriptor_open(tmp_path: Path) -> None:
     with other_process(tmp_path / ".lock") as process:
         assert first_word(process) == "locked"
-        before = open_descriptors()
         with pytest.raises(LogDirectoryError):
             OsDirectoryLock(str(tmp_path / ".lock"))
-        assert open_descriptors() == before
+        assert open_files_in(tmp_path) == 0
         process.communicate()
 
 

@@ -1,12 +1,16 @@
 """A transaction's first batch needs its coordinator's word, and the word must be about it."""
 
+from dataclasses import replace
+
 import pytest
 from log_harness import new_log
+from managers import ORDERS, PAYMENTS, started
 
 from stratalog.errors import InvalidTransactionStateError, OutOfOrderSequenceError
 from stratalog.records import AppendOrigin, Record, build_batch, build_end_transaction_marker
 from stratalog.storage.log import Log
 from stratalog.storage.verification import VerificationGuard
+from stratalog.testing import SimulatedFileSystem
 
 DAY_MS = 86_400_000
 
@@ -58,6 +62,20 @@ def test_a_guard_of_an_aborted_transaction_does_not_open_the_next() -> None:
     end(log)
     with pytest.raises(InvalidTransactionStateError):
         log.append_as_leader(data(), verification_guard=stale)
+
+
+def test_a_manager_has_its_logs_verify_and_takes_a_change_of_that() -> None:
+    files = SimulatedFileSystem()
+    files.make_directory("/data")
+    logs = started(files)
+    old = logs.create(ORDERS)
+    with pytest.raises(InvalidTransactionStateError):
+        old.append_as_leader(data())
+
+    logs.reconfigure(replace(logs.config, transaction_partition_verification_enable=False))
+
+    for log in (old, logs.create(PAYMENTS)):
+        assert log.append_as_leader(data()).last_offset == 0
 
 
 def test_an_answer_about_another_question_is_refused() -> None:

@@ -46,21 +46,20 @@ class AdminServer:
 
     async def start(self) -> Endpoint:
         """Listen; returns where. Raises OSError if that cannot be."""
-        loop = self._services.loop
         host, port = self._listen
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, _, _, _, address = found[0]
+        # As for clients. The loop's own way would ask a thread, and import tables of Unicode.
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._socket = listening = socket.socket(family, socket.SOCK_STREAM)
         try:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.setblocking(False)
-            listening.bind(address)
+            listening.bind((host, port))
             listening.listen(_BACKLOG)
         except OSError:
             listening.close()
             self._socket = None
             raise
-        loop.add_reader(listening.fileno(), self._open)
+        self._services.loop.add_reader(listening.fileno(), self._open)
         return Endpoint(host=host, port=listening.getsockname()[1])
 
     def _open(self) -> None:

@@ -14,6 +14,7 @@ no new one and finishes what has begun.
 """
 
 import asyncio
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -46,6 +47,8 @@ _BUSY_TRIES = 200
 _REST_SECONDS_MAX = 0.03
 # How much longer a check rests than it works, while clients produce.
 _RESTS = 3
+# How many work at a large commit where nobody produces.
+_WORK_THREADS = 2
 _PRODUCE = 0
 
 
@@ -58,21 +61,30 @@ class _UndecidedError(StratalogError):
 
 
 class Pace:
-    """Lets a check rest between two steps if anybody has produced since, on its one thread: appends
-    come first. ``produced`` counts their requests."""
+    """Lets checks rest between two steps if anybody has produced since: appends come first.
+    ``produced`` counts their requests. Several threads may check, and rest one after the other: so
+    as long as somebody produces, no two of them work at the same time."""
 
-    def __init__(self, produced: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        produced: Callable[[], int],
+        *,
+        now: Callable[[], float] = time.perf_counter,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._produced = produced
-        self._seen = 0
-        self._since = 0.0
+        self._now = now
+        self._sleep = sleep
+        self._own = threading.local()
+        self._one = threading.Lock()
 
     def rest(self) -> None:
-        seen = self._produced()
-        if seen != self._seen:
-            self._seen = seen
-            worked = time.perf_counter() - self._since
-            time.sleep(min(_RESTS * worked, _REST_SECONDS_MAX))
-        self._since = time.perf_counter()
+        own, seen = self._own, self._produced()
+        if seen != getattr(own, "seen", seen):
+            worked = self._now() - own.since
+            with self._one:
+                self._sleep(min(_RESTS * worked, _REST_SECONDS_MAX))
+        own.seen, own.since = seen, self._now()
 
 
 @dataclass(slots=True)
@@ -92,6 +104,7 @@ class CommitRunner:
         # Partitions know what their replicas have, and who leads.
         commits.moves_high_watermark = False
         commits.pause = Pace(self._produce_count).rest
+        commits.work_threads = _WORK_THREADS
         commits.leader_epoch = lambda log: replicas.get(log.topic_partition).leader_epoch
 
     def _produce_count(self) -> int:

@@ -35,7 +35,7 @@ from stratalog.broker.framing import (
 )
 from stratalog.broker.memory import RequestMemory
 from stratalog.broker.warming import WARM_BYTES, is_cached, warm
-from stratalog.storage.segment import FileSlice
+from stratalog.storage.batch_file import FileSlice
 
 SCRATCH_BYTES = 128 << 10
 # A little more than a megabyte, which is what most clients send at most.
@@ -428,12 +428,13 @@ class Connection:
 
     def _send_file(self, part: FileSlice, budget: int) -> int:
         size_bytes = min(part.size_bytes, budget)
+        descriptor = part.fileno()
         if part.position >= self._warm_until:
-            if not is_cached(part.fileno(), part.position, size_bytes):
+            if not is_cached(descriptor, part.position, size_bytes):
                 self._warm(part, min(size_bytes, WARM_BYTES))
                 return 0
             self._warm_until = part.position + size_bytes
-        count = os.sendfile(self._descriptor, part.fileno(), part.position, size_bytes)
+        count = os.sendfile(self._descriptor, descriptor, part.position, size_bytes)
         if count == 0:
             raise OSError(f"{part.file.path} ends before byte {part.position + part.size_bytes}")
         self._out.popleft()
@@ -462,27 +463,28 @@ class Connection:
         self._send()
 
     def _send_buffers(self) -> int:
-        if len(self._out) == 1:
-            # Nearly always: one small answer, for which there is room.
-            part = self._out[0]
-            sent = self._socket.send(part)  # type: ignore[arg-type]
+        out = self._out
+        if len(out) == 1 or isinstance(out[1], FileSlice):
+            # Nearly always: one small answer, or the head of records; and there is room for it.
+            part = out[0]
+            sent = self._socket.send(part, socket.MSG_MORE if len(out) > 1 else 0)  # type: ignore[arg-type]
             if sent == len(part):  # type: ignore[arg-type]
-                self._out.clear()
+                out.popleft()
             else:
-                self._out[0] = memoryview(part)[sent:]  # type: ignore[arg-type]
+                out[0] = memoryview(part)[sent:]  # type: ignore[arg-type]
             return sent
         buffers: list[Buffer] = []
-        for part in self._out:
+        for part in out:
             if isinstance(part, FileSlice) or len(buffers) == _PARTS_AT_ONCE:
                 break
             buffers.append(part)
-        more = len(buffers) < len(self._out)
+        more = len(buffers) < len(out)
         sent = count = self._socket.sendmsg(buffers, (), socket.MSG_MORE if more else 0)
         for _ in range(len(buffers)):
-            part = self._out.popleft()
+            part = out.popleft()
             size_bytes = len(part)  # type: ignore[arg-type]
             if count < size_bytes:
-                self._out.appendleft(memoryview(part)[count:])  # type: ignore[arg-type]
+                out.appendleft(memoryview(part)[count:])  # type: ignore[arg-type]
                 break
             count -= size_bytes
         return sent

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from typing_extensions import Buffer
 
-from stratalog.storage.segment import FileSlice
+from stratalog.storage.batch_file import FileSlice
 
 if TYPE_CHECKING:
     from stratalog.broker.connection import Connection

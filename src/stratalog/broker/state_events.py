@@ -14,6 +14,10 @@ from stratalog.metadata.image import MetadataChange
 from stratalog.storage.context import DiskState
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.lease_book import LeaseEnd
+from stratalog.storage.log import Log
+from stratalog.storage.retention import RetentionPlan
+from stratalog.storage.scanning import RecoveryReport
+from stratalog.storage.segment import Segment
 
 _STATE_EVENTS = {
     DiskState.ONLINE: "directory_online",
@@ -33,9 +37,11 @@ class StateEvents:
         self._uncleanable: dict[TopicPartition, str] = {}
         self._retention: dict[TopicPartition, str] = {}
         self._unsubscribe = services.store.subscribe(_metadata_changed)
+        services.logs.tell_deleted = _segments_deleted
 
     def start(self) -> None:
         """Say what the start has found; once."""
+        _say_recovered(log.recovery_report for log in self._services.logs)
         topics = self._services.store.image.topics.values()
         held = [topic.name for topic in topics if topic.is_held]
         _say_some(
@@ -96,7 +102,36 @@ class StateEvents:
             )
 
     def stop(self) -> None:
+        self._services.logs.tell_deleted = lambda _log, _plan: None
         self._unsubscribe()
+
+
+def _segments_deleted(log: Log, plan: RetentionPlan[Segment]) -> None:
+    """What goes is a run of segments: the last of it is the youngest that had to."""
+    last = plan.doomed[-1]
+    log_event(
+        "segments_deleted",
+        log=log.topic_partition,
+        segments=len(plan.doomed),
+        bytes=plan.freed_bytes,
+        log_start_offset=plan.log_start_offset,
+        rule=last.breach.value,
+        reason=last.explanation,
+    )
+
+
+def _say_recovered(reports: Iterable[RecoveryReport]) -> None:
+    """What a start after an unclean stop has read again, cut off and rebuilt."""
+    worked = [each for each in reports if each.scanned_segments]
+    if worked:
+        log_event(
+            "logs_recovered",
+            logs=len(worked),
+            segments=sum(each.scanned_segments for each in worked),
+            bytes=sum(each.scanned_bytes for each in worked),
+            truncated_bytes=sum(each.truncated_bytes for each in worked),
+            rebuilt=sum(len(each.rebuilt) for each in worked),
+        )
 
 
 def _say_some(event: str, rows: Iterable[dict[str, object]]) -> None:

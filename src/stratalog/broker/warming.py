@@ -3,7 +3,7 @@ cannot, the reading that a worker does beforehand."""
 
 import os
 
-from stratalog.storage.segment import FileSlice
+from stratalog.storage.batch_file import FileSlice
 
 WARM_BYTES = 1 << 20
 _WARM_STEP_BYTES = 128 << 10

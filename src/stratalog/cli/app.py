@@ -1,12 +1,14 @@
 """All commands of ``stratalog``: NOUN VERB, or a verb alone where a broker is meant.
 
 Each verb lives in a file of its own and imports what it needs when it runs, so that ``--help``
-and completion stay quick.
+and completion stay quick. For the same reason help is plain text, which needs no rich.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import typer
+from typer.core import TyperCommand
 
 from stratalog.cli.backup import backup, restore
 from stratalog.cli.cleaner import explain as cleaner_explain
@@ -14,7 +16,9 @@ from stratalog.cli.cleaner import run as cleaner_run
 from stratalog.cli.config import alter as config_alter
 from stratalog.cli.config import describe as config_describe
 from stratalog.cli.consume import consume
+from stratalog.cli.demo import demo
 from stratalog.cli.dump import VersionOption, dump
+from stratalog.cli.failures import USAGE, UsageError
 from stratalog.cli.find import find
 from stratalog.cli.group import ListCommand, list_groups, reset_offsets
 from stratalog.cli.group import delete as group_delete
@@ -44,107 +48,141 @@ from stratalog.cli.topic import list_topics
 from stratalog.cli.topic_adopt import adopt as topic_adopt
 from stratalog.cli.verify import verify
 
+# What typer raises for a command line that it does not understand. It has no public name.
+_NotUnderstood: Any = typer.BadParameter.__mro__[1]
+
 app = typer.Typer(
     name="stratalog",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-log_app = typer.Typer(
-    name="log", help="Look at, check, repair and back up the files of a log.", no_args_is_help=True
-)
-log_app.command("backup")(backup)
-log_app.command("dump")(dump)
-log_app.command("find")(find)
-log_app.command("repair")(repair)
-log_app.command("restore")(restore)
-log_app.command("segments")(segments)
-log_app.command("verify")(verify)
-app.add_typer(log_app)
-retention_app = typer.Typer(
-    name="retention", help="When old segments go, and letting them go.", no_args_is_help=True
-)
-retention_app.command("explain")(retention_explain)
-retention_app.command("run")(retention_run)
-app.add_typer(retention_app)
-cleaner_app = typer.Typer(
-    name="cleaner", help="What compaction does with a log, and doing it.", no_args_is_help=True
-)
-cleaner_app.command("explain")(cleaner_explain)
-cleaner_app.command("run")(cleaner_run)
-app.add_typer(cleaner_app)
-scan_app = typer.Typer(
-    name="scan", help="Reading topics from their files, without a broker.", no_args_is_help=True
-)
-scan_app.command("explain")(scan_explain)
-app.add_typer(scan_app)
-lease_app = typer.Typer(
-    name="lease",
-    help="What readers of a log directory's files hold, and ending it.",
-    no_args_is_help=True,
-)
-lease_app.command("list")(list_leases)
-lease_app.command("release")(lease_release)
-app.add_typer(lease_app)
-topic_app = typer.Typer(
-    name="topic", help="Topics of a broker: create, look at, alter, delete.", no_args_is_help=True
-)
-topic_app.command("create")(topic_create)
-topic_app.command("list")(list_topics)
-topic_app.command("describe")(topic_describe)
-topic_app.command("alter")(topic_alter)
-topic_app.command("delete")(topic_delete)
-topic_app.command("adopt")(topic_adopt)
-app.add_typer(topic_app)
+
+
+def _add_group(name: str, what: str, verbs: dict[str, Callable[..., None]]) -> None:
+    group = typer.Typer(name=name, help=what, no_args_is_help=True, rich_markup_mode=None)
+    for verb, command in verbs.items():
+        group.command(verb, cls=_CLASSES.get(command))(command)
+    app.add_typer(group)
+
+
+_CLASSES: dict[Callable[..., None], Any] = {list_groups: ListCommand}
+app.command("demo")(demo)
 app.command("produce", cls=ProduceCommand)(produce)
 app.command("consume")(consume)
-group_app = typer.Typer(
-    name="group",
-    help="Consumer groups: what they have read, and resetting it.",
-    no_args_is_help=True,
+_add_group(
+    "topic",
+    "Topics of a broker: create, look at, alter, delete.",
+    {
+        "create": topic_create,
+        "list": list_topics,
+        "describe": topic_describe,
+        "alter": topic_alter,
+        "delete": topic_delete,
+        "adopt": topic_adopt,
+    },
 )
-group_app.command("list", cls=ListCommand)(list_groups)
-group_app.command("describe")(group_describe)
-group_app.command("reset-offsets")(reset_offsets)
-group_app.command("delete")(group_delete)
-app.add_typer(group_app)
-spark_app = typer.Typer(
-    name="spark", help="Ask a log directory through Spark.", no_args_is_help=True
+_add_group(
+    "group",
+    "Consumer groups: what they have read, and resetting it.",
+    {
+        "list": list_groups,
+        "describe": group_describe,
+        "reset-offsets": reset_offsets,
+        "delete": group_delete,
+    },
 )
-spark_app.command("sql")(spark_sql)
-spark_app.command("package")(spark_package)
-spark_app.command("verify")(spark_verify)
-spark_app.command("compact")(spark_compact)
-spark_app.command("export")(spark_export)
-spark_app.command("load")(spark_load)
-spark_app.command("stats")(spark_stats)
-app.add_typer(spark_app)
-pipeline_app = typer.Typer(
-    name="pipeline",
-    help="Declared pipelines of Spark from topics to topics and files.",
-    no_args_is_help=True,
+_add_group(
+    "config",
+    "Configs of topics and brokers.",
+    {"describe": config_describe, "alter": config_alter},
 )
-pipeline_app.command("init")(pipeline_init)
-app.add_typer(pipeline_app)
-config_app = typer.Typer(name="config", help="Configs of topics and brokers.", no_args_is_help=True)
-config_app.command("describe")(config_describe)
-config_app.command("alter")(config_alter)
-app.add_typer(config_app)
+_add_group(
+    "log",
+    "Look at, check, repair and back up the files of a log.",
+    {
+        "segments": segments,
+        "find": find,
+        "dump": dump,
+        "verify": verify,
+        "repair": repair,
+        "backup": backup,
+        "restore": restore,
+    },
+)
+_add_group(
+    "retention",
+    "When old segments go, and letting them go.",
+    {"explain": retention_explain, "run": retention_run},
+)
+_add_group(
+    "cleaner",
+    "What compaction does with a log, and doing it.",
+    {"explain": cleaner_explain, "run": cleaner_run},
+)
+_add_group(
+    "scan",
+    "Reading topics from their files, without a broker.",
+    {"explain": scan_explain},
+)
+_add_group(
+    "lease",
+    "What readers of a log directory's files hold, and ending it.",
+    {"list": list_leases, "release": lease_release},
+)
+_add_group(
+    "spark",
+    "Query, load, export, check and compact topics on Spark.",
+    {
+        "sql": spark_sql,
+        "load": spark_load,
+        "export": spark_export,
+        "compact": spark_compact,
+        "verify": spark_verify,
+        "stats": spark_stats,
+        "package": spark_package,
+    },
+)
+_add_group(
+    "pipeline",
+    "Declared pipelines of Spark from topics to topics and files.",
+    {"init": pipeline_init},
+)
 
 
 @app.callback()
 def options(version: VersionOption = False) -> None:
-    """Kafka's log: a broker, everyday commands for any broker, and tools for a log's files."""
+    """Kafka's log: a broker, everyday commands for any broker, and tools for a log's files.
+
+    \b
+    Examples:
+      stratalog serve --log-dir data
+      stratalog topic create orders --partitions 3
+      stratalog log verify data
+      stratalog --install-completion        words completed by bash, zsh, fish or PowerShell
+    """
+
+
+class ServeCommand(TyperCommand):
+    """Reads no options itself; a shell is told those that the command has."""
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        from stratalog.cli.serve import option_names
+
+        item: Any = vars(typer.core)["CompletionItem"]
+        return [item(name) for name in option_names() if incomplete and name.startswith(incomplete)]
 
 
 @app.command(
     "serve",
+    cls=ServeCommand,
     add_help_option=False,
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
 )
 def serve(context: typer.Context) -> None:
-    """Run a broker that Kafka clients talk to, until it is told to stop."""
+    """Run a broker that Kafka clients talk to."""
     from stratalog.cli.serve import main
 
     raise typer.Exit(main(context.args))
@@ -152,6 +190,24 @@ def serve(context: typer.Context) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; returns its exit code."""
-    return run_command(
-        lambda: app(args=None if arguments is None else list(arguments), standalone_mode=True)
-    )
+    return run_command(lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int | None:
+    words = None if arguments is None else list(arguments)
+    try:
+        # What it returns is the code of an exit, and None for a command that came to its end.
+        code: int | None = app(args=words, prog_name="stratalog", standalone_mode=False)
+    except _NotUnderstood as error:
+        return _tell(error)
+    return code
+
+
+def _tell(error: Any) -> int:
+    if error.format_message().startswith("Usage: "):
+        # A noun without a verb: what follows is its help.
+        error.show()
+        return USAGE
+    what = " ".join(error.format_message().split()).rstrip(".")
+    asked = "stratalog" if error.ctx is None else error.ctx.command_path
+    raise UsageError(f"{what}. See '{asked} --help'.") from None

@@ -2,8 +2,6 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,17 +13,19 @@ from stratalog.cli.client import (
     connection,
     told,
 )
+from stratalog.cli.failures import UsageError
+from stratalog.cli.options import JobsOption, TopicsOption
 from stratalog.cli.output import (
     OutputFormat,
     OutputOption,
-    UsageError,
-    is_watched,
     plural,
     write_error,
     write_json,
     write_line,
     write_table,
 )
+from stratalog.cli.progress import bytes_bar, waiting
+from stratalog.cli.values import parse_moment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,11 +36,6 @@ if TYPE_CHECKING:
     from stratalog.storage.backup.manifest import BackupManifest
     from stratalog.storage.backup.restore_plan import RestorePlan
 
-TopicOption = Annotated[
-    list[str] | None,
-    typer.Option("--topic", metavar="TOPIC", help="Only this topic; may be repeated."),
-]
-
 
 def backup(
     target: Annotated[
@@ -49,7 +44,7 @@ def backup(
     log_dir: Annotated[
         str | None, typer.Option("--log-dir", metavar="DIR", help="The log directory.")
     ] = None,
-    topics: TopicOption = None,
+    topics: TopicsOption = None,
     include_internal: Annotated[
         bool,
         typer.Option(
@@ -73,18 +68,23 @@ def backup(
     check: Annotated[
         bool, typer.Option("--check", help="Only read the backups in TARGET and check them.")
     ] = False,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Threads; by default one for each core.")
-    ] = 0,
+    jobs: JobsOption = 0,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Copy closed segments and what belongs to them; what an earlier backup has is not copied."""
+    """Copy logs to a backup; what an earlier one has is not copied.
+
+    Copies closed segments and what belongs to them. The directory may be in use.
+
+    \b
+    Examples:
+      stratalog log backup /backup --log-dir data
+      stratalog log backup /backup --log-dir data --topic orders --include-active --verify
+      stratalog log backup /backup --list
+    """
     from stratalog.storage.backup.store import LocalBackupStore
     from stratalog.storage.files import OsFileSystem
 
     store = LocalBackupStore(OsFileSystem(), target)
-    if jobs < 0:
-        raise UsageError(f"--jobs {jobs} cannot be negative.")
     if list_backups or check:
         if log_dir is not None or (list_backups and check):
             raise UsageError("--list and --check are about TARGET alone.")
@@ -104,7 +104,10 @@ def backup(
         verify=verify,
     )
     started = time.monotonic()
-    with _progress("backup", None) as progress, ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
+    with (
+        bytes_bar("backup", lambda: None) as progress,
+        ThreadPoolExecutor(jobs or os.cpu_count()) as pool,
+    ):
         result = back_up(log_dir, store, options, each=pool.map, progress=progress)
     _show(result, time.monotonic() - started, output)
     if result.damaged:
@@ -116,21 +119,6 @@ def _refuse_inside(log_dir: str, target: str) -> None:
     above, below = os.path.realpath(log_dir), os.path.realpath(target)
     if os.path.commonpath([above, below]) == above:
         raise UsageError(f"{target} is inside {log_dir}; keep backups elsewhere, on another disk.")
-
-
-@contextmanager
-def _progress(what: str, total_bytes: int | None) -> Iterator[Callable[[int], None]]:
-    """Counts bytes; draws a bar on stderr if a person is watching."""
-    if not is_watched():
-        yield lambda _bytes: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
-
-    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total_bytes)
-        yield lambda count: bar.advance(task, count)
 
 
 def _show(result: "BackupResult", seconds: float, output: OutputFormat) -> None:
@@ -194,7 +182,7 @@ def _check(store: Any, jobs: int, output: OutputFormat) -> None:
 
     from stratalog.storage.backup.checking import check_store
 
-    with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
+    with waiting("checking"), ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
         found: BackupCheck = check_store(store, each=pool.map)
     if output is OutputFormat.JSON:
         write_json(
@@ -234,7 +222,7 @@ def restore(
             help="An empty or missing directory; or one with a broker's topics, which are empty.",
         ),
     ],
-    topics: TopicOption = None,
+    topics: TopicsOption = None,
     at: Annotated[
         str | None,
         typer.Option("--at", metavar="BACKUP-ID", help="This backup; by default the newest."),
@@ -263,10 +251,16 @@ def restore(
     command_config: CommandConfigOption = None,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Restore logs with the same bytes and offsets, to the end of a backup or to a moment.
+    """Restore logs from a backup, to its end or to a moment.
 
-    Into a directory that is empty or missing, as a log directory that brokers open. Or into the
-    topics of one that a stratalog broker runs on, or has: they must be empty, or are made.
+    The same bytes and offsets. Into a directory that is empty or missing, as a log directory that
+    brokers open. Or into the topics of one that a stratalog broker runs on, or has: they must be
+    empty, or are made.
+
+    \b
+    Examples:
+      stratalog log restore /backup --log-dir restored
+      stratalog log restore /backup --log-dir restored --until 2026-01-31T12:00:00Z --dry-run
     """
     from stratalog.handover.restoring import is_restored_whole, restore_directory
     from stratalog.handover.restoring_commit import restore_topics
@@ -276,12 +270,13 @@ def restore(
 
     store = LocalBackupStore(OsFileSystem(), target)
     store.check()
-    until_ms = None if until is None else parse_moment(until)
-    manifest = choose_backup(store, at=at, until_ms=until_ms, topics=topics or ())
-    plan = plan_restore(store, manifest, topics=topics or (), until_ms=until_ms)
+    until_ms = None if until is None else parse_moment(until, "--until")
+    with waiting("planning"):
+        manifest = choose_backup(store, at=at, until_ms=until_ms, topics=topics or ())
+        plan = plan_restore(store, manifest, topics=topics or (), until_ms=until_ms)
     notes = plan.notes
     if not dry_run:
-        with _progress("restore", plan.size_bytes) as progress:
+        with bytes_bar("restore", lambda: plan.size_bytes) as progress:
             if is_restored_whole(log_dir):
                 notes = restore_directory(store, plan, log_dir, progress=progress).notes
             else:
@@ -327,23 +322,6 @@ def _make_topics(
         futures = client.create_topics(asked, request_timeout=REQUEST_SECONDS)
     for name, future in futures.items():
         answer_of(future, f"Creating topic {name}")
-
-
-def parse_moment(text: str) -> int:
-    """Milliseconds since 1970, given as such or as an ISO date; UTC unless it says otherwise."""
-    from datetime import UTC, datetime
-
-    if text.isascii() and text.isdigit():
-        return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise UsageError(
-            f"--until {text}: give milliseconds since 1970, or a moment like 2026-11-16T09:45:00Z."
-        ) from error
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return int(moment.timestamp() * 1000)
 
 
 def _show_plan(

@@ -5,28 +5,29 @@ works, and cleans nothing of a topic whose configs it was not given.
 """
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stratalog.cli.failures import UsageError
+from stratalog.cli.options import TopicsOption
 from stratalog.cli.output import (
     OutputFormat,
     OutputOption,
-    UsageError,
-    is_watched,
     plural,
     write_error,
     write_json,
     write_line,
 )
+from stratalog.cli.progress import bytes_bar, log_bytes, waiting
 from stratalog.cli.topic_configs import (
     BrokerConfigOption,
     Chosen,
     ConfigOption,
-    TopicOption,
+    PathArgument,
     choose,
 )
 
@@ -38,17 +39,13 @@ if TYPE_CHECKING:
 
 _FOREVER_MS = 2**63 - 1
 
-PathArgument = Annotated[
-    str, typer.Argument(metavar="PATH", help="A log directory, or one topic-partition in it.")
-]
-
 
 # --- explain ---------------------------------------------------------------------------------
 
 
 def explain(
     path: PathArgument,
-    topics: TopicOption = None,
+    topics: TopicsOption = None,
     configs: ConfigOption = None,
     broker_config: BrokerConfigOption = None,
     count: Annotated[
@@ -57,7 +54,14 @@ def explain(
     ] = True,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Say of every compacted log how dirty it is, what can be cleaned when, and what it holds."""
+    """Say of every compacted log how dirty it is, and what would go.
+
+    The directory may be in use; nothing is changed.
+
+    \b
+    Example:
+      stratalog cleaner explain data --topic customers --config cleanup.policy=compact
+    """
     from stratalog.errors import StratalogError
     from stratalog.storage.files import OsFileSystem
 
@@ -66,8 +70,7 @@ def explain(
     )
     now_ms = time.time_ns() // 1_000_000
     surveys: list[tuple[str, CleaningSurvey | StratalogError]] = []
-    total = _log_bytes(chosen.replicas) if count else 0
-    with _bytes_bar("counting", total) as progress:
+    with bytes_bar("counting", lambda: log_bytes(chosen.replicas) if count else None) as progress:
         for directory in chosen.replicas:
             try:
                 found = _look(chosen, directory, now_ms, count=count, progress=progress)
@@ -149,57 +152,12 @@ def _write_survey(found: "CleaningSurvey") -> None:
         write_line(f"  warning: {warning}")
 
 
-@contextmanager
-def _bytes_bar(what: str, total_bytes: int) -> Iterator[Callable[[int], None]]:
-    """Counts bytes; draws a bar with MB/s on stderr if a person is watching.
-
-    While the bar is there whatever is written goes through it, so nothing should be.
-    """
-    if not is_watched() or not total_bytes:
-        yield lambda _bytes: None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        TextColumn,
-        TransferSpeedColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total_bytes)
-        yield lambda size_bytes: bar.advance(task, size_bytes)
-
-
-def _log_bytes(replicas: "tuple[str, ...]") -> int:
-    """How much there is to read, about: only for the bar."""
-    from stratalog.errors import StratalogError
-    from stratalog.storage.files import OsFileSystem
-    from stratalog.storage.inspection import list_replica
-
-    total = 0
-    for directory in replicas:
-        try:
-            segments = list_replica(OsFileSystem(), directory).segments
-        except StratalogError:
-            continue
-        total += sum(segment.size_bytes for segment in segments)
-    return total
-
-
 # --- run -------------------------------------------------------------------------------------
 
 
 def run(
     path: Annotated[str, typer.Argument(metavar="LOG_DIR", help="A log directory.")],
-    topics: TopicOption = None,
+    topics: TopicsOption = None,
     configs: ConfigOption = None,
     broker_config: BrokerConfigOption = None,
     dry_run: Annotated[
@@ -207,9 +165,13 @@ def run(
     ] = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Compact every log that is dirty enough, in a directory that nobody owns.
+    """Compact what is dirty enough, in a directory nobody owns.
 
     With --config min.cleanable.dirty.ratio=0 all that can be cleaned is.
+
+    \b
+    Example:
+      stratalog cleaner run data --topic customers --config cleanup.policy=compact --dry-run
     """
     from stratalog.storage.files import OsFileSystem
     from stratalog.storage.inspection import find_replicas
@@ -331,14 +293,16 @@ def _clean_all(chosen: Chosen, plans: "dict[str, CleaningPlan]", told: _Told) ->
     # A round goes over what is dirty to learn its keys, and over all of it to rewrite.
     due = [plan for plan in plans.values() if plan.is_eligible]
     total = sum(plan.cleanable_bytes + plan.total_bytes for plan in due)
-    with owned_logs(broker, topic_config=chosen.topic_config) as logs:
+    with ExitStack() as stack:
+        with waiting("opening logs"):
+            logs = stack.enter_context(owned_logs(broker, topic_config=chosen.topic_config))
         for directory in logs.directories:
             for key, reason in directory.offline_logs.items():
                 if key.topic in chosen.topics:
                     told.failure(str(key), reason)
         wanted = [log for log in logs if not log.is_held]
         before = {log.topic_partition: log.size_bytes for log in wanted}
-        with _bytes_bar("cleaning", total) as progress:
+        with bytes_bar("cleaning", lambda: total) as progress:
             cleaner = LogCleaner(
                 chosen.broker,
                 logs.clock,

@@ -4,7 +4,7 @@ The client is librdkafka. It retries for minutes what will never work, so a brok
 over a socket of our own: whoever does not answer that is told at once, in one sentence.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from stratalog.cli.output import UsageError
+from stratalog.cli.failures import CommandError, UsageError
+from stratalog.cli.values import pairs
 from stratalog.errors import StratalogError
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def connection(
     properties: Sequence[str] | None = None,
 ) -> Connection:
     """What the options say. ``properties`` are ``name=value`` and win over the file."""
-    settings = {**read_properties(command_config), **pairs(properties or (), "--command-property")}
+    settings = {**read_properties(command_config), **pairs(properties, "--command-property")}
     addresses(bootstrap_server)
     return Connection(bootstrap_server, settings)
 
@@ -152,18 +153,7 @@ def read_properties(path: str | None, option: str = "--command-config") -> dict[
     try:
         return parse_properties(Path(path).read_bytes())
     except OSError as error:
-        raise UsageError(f"{option} {path}: {error.strerror}.") from error
-
-
-def pairs(arguments: Iterable[str], option: str) -> dict[str, str]:
-    """``name=value`` arguments; the last of a name counts, as in Kafka's tools."""
-    found: dict[str, str] = {}
-    for argument in arguments:
-        name, separator, value = argument.partition("=")
-        if not separator or not name.strip():
-            raise UsageError(f"{option} {argument} is not of the form NAME=VALUE.")
-        found[name.strip()] = value
-    return found
+        raise CommandError(f"{option} {path}: {error.strerror}.") from error
 
 
 def addresses(bootstrap_server: str) -> list[tuple[str, int]]:
@@ -200,7 +190,3 @@ def answer_of(future: "Future[T]", what: str) -> T:
     """What the broker answered to one request of an admin client."""
     with told(what):
         return future.result(REQUEST_SECONDS + 5)
-
-
-def is_refused_with(error: StratalogError, name: str) -> bool:
-    return isinstance(error, ClientError) and error.name == name

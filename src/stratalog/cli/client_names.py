@@ -11,14 +11,23 @@ from typing import Annotated
 
 import typer
 
-from stratalog.cli.output import UsageError
+from stratalog.cli.completion import complete_topic
+from stratalog.cli.failures import CommandError, UsageError
 
 NameArgument = Annotated[
-    str | None, typer.Argument(metavar="[TOPIC]", help="A topic, by its exact name.")
+    str | None,
+    typer.Argument(
+        metavar="TOPIC", help="A topic, by its exact name.", autocompletion=complete_topic
+    ),
 ]
 TopicRegexOption = Annotated[
     str | None,
-    typer.Option("--topic", metavar="REGEX", help="Topics, by a regular expression over names."),
+    typer.Option(
+        "--topic",
+        metavar="REGEX",
+        help="Topics, by a regular expression over names.",
+        autocompletion=complete_topic,
+    ),
 ]
 ExcludeInternalOption = Annotated[
     bool, typer.Option("--exclude-internal", help="Leave out Kafka's internal topics.")
@@ -70,4 +79,4 @@ def ensure_found(found: list[str], name: str | None, regex: str | None, *, if_ex
     """Raise if somebody named a topic and there is none."""
     wanted = name if name is not None else regex
     if not found and wanted and not if_exists:
-        raise UsageError(f"Topic '{wanted}' does not exist.")
+        raise CommandError(f"Topic '{wanted}' does not exist.")

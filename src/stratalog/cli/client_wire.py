@@ -8,7 +8,7 @@ import socket
 from types import TracebackType
 from typing import Any, Self
 
-WAIT_SECONDS = 3.0
+WAIT_SECONDS = 10.0
 _ANSWER_SECONDS = 30.0
 _ANSWER_BYTES_MAX = 64 << 20
 _NO_KAFKA = "what answers there does not speak Kafka's protocol"
@@ -21,11 +21,15 @@ class Wire:
         self._channel = channel
 
     @classmethod
-    def open(cls, host: str, port: int) -> Self:
+    def open(cls, host: str, port: int, wait_seconds: float | None = None) -> Self:
         from stratalog.protocol.api import ApiKey
         from stratalog.protocol.messages.api_versions import ApiVersionsRequest
 
-        wire = cls(socket.create_connection((host, port), timeout=WAIT_SECONDS))
+        wire = cls(
+            socket.create_connection(
+                (host, port), timeout=WAIT_SECONDS if wait_seconds is None else wait_seconds
+            )
+        )
         try:
             wire.ask(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
             wire._channel.settimeout(_ANSWER_SECONDS)

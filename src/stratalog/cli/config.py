@@ -16,8 +16,10 @@ from stratalog.cli.client import (
     connection,
     read_properties,
 )
+from stratalog.cli.completion import complete_topic
 from stratalog.cli.config_text import parse_added, parse_deleted
-from stratalog.cli.output import OutputFormat, OutputOption, UsageError, write_json, write_line
+from stratalog.cli.failures import UsageError
+from stratalog.cli.output import OutputFormat, OutputOption, write_json, write_line
 
 if TYPE_CHECKING:
     from stratalog.cli.config_requests import ConfigFacts, Entity
@@ -35,7 +37,13 @@ EntityDefaultOption = Annotated[
     bool, typer.Option("--entity-default", help="What holds for all brokers.")
 ]
 TopicOption = Annotated[
-    str | None, typer.Option("--topic", metavar="TOPIC", help="Short for the two options above.")
+    str | None,
+    typer.Option(
+        "--topic",
+        metavar="TOPIC",
+        help="Short for the two options above.",
+        autocompletion=complete_topic,
+    ),
 ]
 BrokerOption = Annotated[
     str | None, typer.Option("--broker", metavar="ID", help="Likewise, for a broker.")
@@ -67,7 +75,13 @@ def describe(
     command_config: CommandConfigOption = None,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Show configs, and where each value comes from."""
+    """Show configs, and where each value comes from.
+
+    \b
+    Examples:
+      stratalog config describe --topic orders
+      stratalog config describe --broker 1 --all
+    """
     from stratalog.cli.config_requests import ConfigClient, Entity
 
     chosen = _choose(entity_type, entity_name, entity_default, topic, broker, broker_defaults)
@@ -115,7 +129,16 @@ def alter(
     command_config: CommandConfigOption = None,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Set configs of a topic, a broker or all brokers, or take them away. It counts at once."""
+    """Set configs of a topic or of brokers, or take them away.
+
+    It counts at once.
+
+    \b
+    Examples:
+      stratalog config alter --topic orders --add-config retention.ms=86400000
+      stratalog config alter --topic orders --delete-config retention.ms
+      stratalog config alter --broker-defaults --add-config log.cleaner.threads=2
+    """
     from stratalog.cli.config_requests import ConfigClient, Entity
 
     chosen = _choose(entity_type, entity_name, entity_default, topic, broker, broker_defaults)

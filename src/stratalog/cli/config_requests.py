@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from stratalog.cli.client import BrokerUnreachableError, ClientError, Connection
 from stratalog.cli.client_wire import Wire
-from stratalog.cli.output import UsageError
+from stratalog.cli.failures import CommandError
 from stratalog.protocol.api import ApiKey
 from stratalog.protocol.error_codes import ErrorCode
 
@@ -86,7 +86,7 @@ class ConfigClient:
 
     def __init__(self, connection: Connection) -> None:
         if not connection.is_plain:
-            raise UsageError("Configs can be asked for over plaintext listeners only.")
+            raise CommandError("Configs can be asked for over plaintext listeners only.")
         self._bootstrap_server = connection.bootstrap_server
         self._wire = connection.open_wire()
         self._brokers: dict[int, tuple[str, int]] = {}
@@ -114,7 +114,7 @@ class ConfigClient:
         else:
             is_there = not entity.name or int(entity.name) in self._find_brokers()
         if not is_there:
-            raise UsageError(f"There is no {entity.one} {entity.name}.")
+            raise CommandError(f"There is no {entity.one} {entity.name}.")
 
     def describe(self, entity: Entity) -> list[ConfigFacts]:
         from stratalog.protocol.messages.describe_configs import (
@@ -169,7 +169,7 @@ class ConfigClient:
         broker = int(entity.name)
         address = self._find_brokers().get(broker)
         if address is None:
-            raise UsageError(f"There is no broker {broker}.")
+            raise CommandError(f"There is no broker {broker}.")
         if broker not in self._opened:
             self._opened[broker] = Wire.open(*address)
         return self._opened[broker]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from stratalog.cli.output import UsageError
+from stratalog.cli.failures import UsageError
 
 _NAME = re.compile(r"[$a-zA-Z0-9._-]*")
 

@@ -13,14 +13,16 @@ from stratalog.cli.client import (
     DEFAULT_BOOTSTRAP_SERVER,
     BootstrapOption,
     connection,
-    pairs,
     read_properties,
 )
 from stratalog.cli.client_names import NameArgument, topic_pattern
+from stratalog.cli.completion import complete_group, complete_topic
 from stratalog.cli.consume_format import LineFormat, json_line
 from stratalog.cli.consume_offsets import Start, parse_offsets
 from stratalog.cli.consume_reading import Reading, Wanted
-from stratalog.cli.output import OutputFormat, OutputOption, UsageError, plural, write_error
+from stratalog.cli.failures import UsageError
+from stratalog.cli.output import OutputFormat, OutputOption, plural, write_error
+from stratalog.cli.values import pairs
 
 _ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
 
@@ -28,7 +30,10 @@ _ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
 def consume(
     name: NameArgument = None,
     topic: Annotated[
-        str | None, typer.Option("--topic", metavar="TOPIC", help="The topic to read.")
+        str | None,
+        typer.Option(
+            "--topic", metavar="TOPIC", help="The topic to read.", autocompletion=complete_topic
+        ),
     ] = None,
     include: Annotated[
         str | None,
@@ -59,7 +64,13 @@ def consume(
         int | None, typer.Option("--timeout-ms", min=0, help="End when nothing came for so long.")
     ] = None,
     group: Annotated[
-        str | None, typer.Option("--group", metavar="GROUP", help="Read as a member of a group.")
+        str | None,
+        typer.Option(
+            "--group",
+            metavar="GROUP",
+            help="Read as a member of a group.",
+            autocompletion=complete_group,
+        ),
     ] = None,
     isolation_level: Annotated[
         str, typer.Option("--isolation-level", help="read_uncommitted or read_committed.")
@@ -110,7 +121,17 @@ def consume(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP_SERVER,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Print the records of a topic, one a line."""
+    """Print the records of a topic, one a line.
+
+    Goes on until Ctrl-C, unless -e, --max-messages or --timeout-ms ends it.
+
+    \b
+    Examples:
+      stratalog consume orders --from-beginning -e
+      stratalog consume orders --offset -10 -e --property print.key=true
+      stratalog consume orders --offset s@2026-01-31T12:00:00Z -e
+      stratalog consume orders --group billing --max-messages 100 -o json
+    """
     properties = read_properties(formatter_config, "--formatter-config")
     properties |= pairs(formatter_property or (), "--formatter-property")
     for setting, value in (

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stratalog.cli.output import UsageError
+from stratalog.cli.failures import CommandError, UsageError
 from stratalog.cli.produce_lines import is_true
 
 _TIMESTAMP_TYPES = {1: "CreateTime", 2: "LogAppendTime"}
@@ -161,7 +161,7 @@ def _renderer(deserializer: str | None) -> Render:
 
     def number(value: bytes) -> bytes:
         if len(value) != size_bytes:
-            raise UsageError(
+            raise CommandError(
                 f"Size of data received by {simple}Deserializer is not {size_bytes} bytes."
             )
         return b"%d" % int.from_bytes(value, signed=True)

@@ -14,11 +14,11 @@ All of them are resolved once, before the first record is read.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import Enum
 from typing import NamedTuple
 
-from stratalog.cli.output import UsageError
+from stratalog.cli.failures import UsageError
+from stratalog.cli.values import parse_moment
 
 _BEGINNING = frozenset(("beginning", "earliest", "smallest"))
 _END = frozenset(("end", "latest", "largest"))
@@ -61,7 +61,7 @@ def parse_offsets(words: Sequence[str], *, from_beginning: bool) -> Range:
         if word.startswith("e@"):
             if end is not None:
                 raise UsageError("--offset says twice where to end.")
-            end = parse_timestamp(word[2:])
+            end = parse_moment(word[2:], f"--offset {word[:2]}")
             continue
         if start is not None:
             raise UsageError("--offset says twice where to begin.")
@@ -84,26 +84,13 @@ def _parse_start(word: str) -> tuple[Start, int]:
     if lower == "stored":
         return Start.STORED, 0
     if lower.startswith("s@"):
-        return Start.TIMESTAMP, parse_timestamp(word[2:])
+        return Start.TIMESTAMP, parse_moment(word[2:], f"--offset {word[:2]}")
     if re.fullmatch(r"-?[0-9]{1,19}", word) and abs(int(word)) <= _OFFSET_MAX:
         number = int(word)
         return (Start.LAST, -number) if word.startswith("-") else (Start.OFFSET, number)
     raise UsageError(
         f"--offset {word}: beginning, end, stored, N, -N, s@TIMESTAMP or e@TIMESTAMP is expected."
     )
-
-
-def parse_timestamp(text: str) -> int:
-    """Milliseconds since 1970, or ISO 8601 in UTC unless it names a zone."""
-    if re.fullmatch(r"[0-9]{1,18}", text):
-        return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"{text} is neither milliseconds since 1970 nor ISO 8601.") from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return round(moment.timestamp() * 1000)
 
 
 def resolve_start(wanted: Range, bounds: Bounds) -> int:

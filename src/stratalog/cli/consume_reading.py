@@ -15,8 +15,9 @@ from stratalog.cli.client import (
     told,
 )
 from stratalog.cli.consume_offsets import Bounds, Range, Start, resolve_end, resolve_start
+from stratalog.cli.failures import CommandError
 from stratalog.cli.interrupts import interrupts_wait
-from stratalog.cli.output import UsageError, write_error
+from stratalog.cli.output import write_error
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
@@ -130,7 +131,7 @@ class Reading:
         }
         if not found:
             which = wanted.topic or f"that matches {wanted.pattern and wanted.pattern.pattern}"
-            raise UsageError(f"There is no topic {which}.")
+            raise CommandError(f"There is no topic {which}.")
         return found
 
     def _places(self, topics: dict[str, list[int]]) -> list[Place]:
@@ -142,7 +143,7 @@ class Reading:
             if one is None or partition == one
         ]
         if not places:
-            raise UsageError(f"Topic {', '.join(sorted(topics))} has no partition {one}.")
+            raise CommandError(f"Topic {', '.join(sorted(topics))} has no partition {one}.")
         return places
 
     def _bounds(self, _consumer: "Consumer", places: list[Place]) -> dict[Place, Bounds]:
@@ -195,7 +196,7 @@ class Reading:
         start = resolve_start(wanted, bounds)
         if wanted.start is Start.OFFSET and not bounds.start <= start <= bounds.end:
             if self._wanted.partition is not None:
-                raise UsageError(
+                raise CommandError(
                     f"Offset {start} is outside of partition {place[1]} of {place[0]}, which "
                     f"holds [{bounds.start}, {bounds.end})."
                 )
@@ -294,7 +295,7 @@ class Reading:
         last[place] = message
         try:
             return self._render(message)
-        except UsageError as error_:
+        except CommandError as error_:
             if not self._wanted.skips_bad:
                 raise
             write_error(f"{place[0]}-{place[1]} offset {offset}: {error_}")

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from stratalog.cli.output import OutputFormat, OutputOption, UsageError, write_line
+from stratalog.cli.failures import UsageError
+from stratalog.cli.output import OutputFormat, OutputOption, write_line
 
 MAX_BYTES = 2**31 - 1
 
@@ -48,7 +49,7 @@ class DumpOptions:
 
 def dump(
     paths: Annotated[
-        list[str] | None, typer.Argument(metavar="FILES...", show_default=False)
+        list[str] | None, typer.Argument(metavar="FILE", help="The files to print.")
     ] = None,
     files: Annotated[
         str, typer.Option("--files", metavar="FILE,FILE", help="The same, as a comma list.")
@@ -99,7 +100,17 @@ def dump(
     version: VersionOption = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Print what is in .log, .index, .timeindex, .txnindex and .snapshot files."""
+    """Print what is in segment, index and snapshot files.
+
+    The flags, lines and exit codes of kafka-dump-log, for .log, .index, .timeindex, .txnindex,
+    .snapshot and .checkpoint files.
+
+    \b
+    Examples:
+      stratalog log dump data/orders-0/00000000000000000000.log
+      stratalog log dump --print-data-log data/orders-0/00000000000000000000.log
+      stratalog log dump --offsets-decoder data/__consumer_offsets-0/00000000000000000000.log
+    """
     from stratalog.cli import dump_decoders as decoders
     from stratalog.cli.dump_output import JsonOutput, TextOutput
 

@@ -4,12 +4,13 @@ Prints each step of the search as it is made, and the record at the end.
 """
 
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stratalog.cli.output import OutputFormat, OutputOption, UsageError, write_json, write_line
+from stratalog.cli.failures import UsageError
+from stratalog.cli.output import OutputFormat, OutputOption, write_json, write_line
+from stratalog.cli.values import parse_moment
 
 if TYPE_CHECKING:
     from stratalog.storage.explain import FoundBatch
@@ -28,7 +29,13 @@ def find(
     ] = None,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Find a record, and tell every step of the search."""
+    """Find a record, and tell every step of the search.
+
+    \b
+    Examples:
+      stratalog log find data/orders-0 --offset 4711
+      stratalog log find data/orders-0 --timestamp 2026-01-31T12:00:00Z
+    """
     from stratalog.storage.explain import Search
     from stratalog.storage.files import OsFileSystem
     from stratalog.storage.inspection import one_replica
@@ -38,7 +45,7 @@ def find(
         raise UsageError("Give either --offset or --timestamp.")
     if offset is not None and offset < 0:
         raise UsageError(f"--offset {offset} is negative; offsets begin at 0.")
-    timestamp_ms = None if timestamp is None else parse_timestamp(timestamp)
+    timestamp_ms = None if timestamp is None else parse_moment(timestamp, "--timestamp")
     files = ReadOnlyFileSystem(OsFileSystem())
     replica = one_replica(files, directory)
     search = Search(files, replica, log_start_offset=_log_start(files, replica))
@@ -59,25 +66,6 @@ def find(
         write_line(_sentence(record))
     if record is None:
         raise typer.Exit(1)
-
-
-def parse_timestamp(text: str) -> int:
-    """Milliseconds since 1970, from a number or from ISO 8601; without a zone it is UTC."""
-    if text.lstrip("-").isdigit():
-        value = int(text)
-        if value < 0:
-            raise UsageError(f"--timestamp {text} is negative.")
-        return value
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise UsageError(
-            f"--timestamp {text} is neither milliseconds nor a date such as 2024-05-01T12:00:00Z."
-        ) from error
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    elapsed = moment - datetime.fromtimestamp(0, UTC)
-    return elapsed.days * 86_400_000 + elapsed.seconds * 1000 + elapsed.microseconds // 1000
 
 
 def _log_start(files: "FileSystem", replica: "Replica") -> int:

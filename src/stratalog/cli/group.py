@@ -22,14 +22,15 @@ from stratalog.cli.client import (
     connection,
     told,
 )
-from stratalog.cli.client_options import OptionalValues
+from stratalog.cli.completion import complete_group, complete_topic
+from stratalog.cli.failures import CommandError, UsageError
 from stratalog.cli.group_describe import write_members, write_offsets, write_states
 from stratalog.cli.group_facts import Group, Groups, ensure_partitions
 from stratalog.cli.group_reset import Place, Plan
+from stratalog.cli.optional_values import OptionalValues
 from stratalog.cli.output import (
     OutputFormat,
     OutputOption,
-    UsageError,
     write_error,
     write_json,
     write_line,
@@ -49,7 +50,12 @@ _TYPES = ("Classic", "Consumer")
 
 GroupOption = Annotated[
     list[str] | None,
-    typer.Option("--group", metavar="GROUP", help="A consumer group; may be repeated."),
+    typer.Option(
+        "--group",
+        metavar="GROUP",
+        help="A consumer group; may be repeated.",
+        autocompletion=complete_group,
+    ),
 ]
 AllGroupsOption = Annotated[bool, typer.Option("--all-groups", help="All consumer groups.")]
 TimeoutOption = Annotated[
@@ -75,7 +81,13 @@ def list_groups(
     command_config: CommandConfigOption = None,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """List consumer groups."""
+    """List consumer groups.
+
+    \b
+    Examples:
+      stratalog group list
+      stratalog group list --state stable,empty
+    """
     states = _words(state, _STATES, "--state")
     types = _words(kind, _TYPES, "--type")
     admin = connection(bootstrap_server, command_config).admin()
@@ -107,7 +119,13 @@ def describe(
     command_config: CommandConfigOption = None,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Show consumer groups: what they have read, who they are, how they are."""
+    """Show what groups have read, and who their members are.
+
+    \b
+    Examples:
+      stratalog group describe --group billing
+      stratalog group describe --all-groups --members --verbose
+    """
     if offsets + members + state > 1:
         raise UsageError("Give one of --offsets, --members and --state.")
     asking = Groups(connection(bootstrap_server, command_config).admin(), timeout_ms)
@@ -134,7 +152,14 @@ def delete(
     command_config: CommandConfigOption = None,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Delete consumer groups and their offsets. They must have no members."""
+    """Delete consumer groups and their offsets.
+
+    They must have no members.
+
+    \b
+    Example:
+      stratalog group delete --group billing
+    """
     admin = connection(bootstrap_server, command_config).admin()
     chosen = _chosen(Groups(admin, timeout_ms), groups, all_groups=all_groups)
     done, failed = [], {}
@@ -182,7 +207,12 @@ def reset_offsets(
     all_groups: AllGroupsOption = False,
     topics: Annotated[
         list[str] | None,
-        typer.Option("--topic", metavar="TOPIC[:0,1]", help="A topic, or some of its partitions."),
+        typer.Option(
+            "--topic",
+            metavar="TOPIC[:0,1]",
+            help="A topic, or some of its partitions.",
+            autocompletion=complete_topic,
+        ),
     ] = None,
     all_topics: Annotated[
         bool, typer.Option("--all-topics", help="All that the group has offsets of.")
@@ -219,7 +249,16 @@ def reset_offsets(
     command_config: CommandConfigOption = None,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Reset the offsets of groups that have no members."""
+    """Reset the offsets of groups that have no members.
+
+    Shows what would be done, unless --execute is given.
+
+    \b
+    Examples:
+      stratalog group reset-offsets --group billing --topic orders --to-earliest
+      stratalog group reset-offsets --group billing --topic orders:0,1 --shift-by -100 --execute
+      stratalog group reset-offsets --group billing --all-topics --by-duration PT1H --execute
+    """
     scenario = _scenario(
         to_earliest, to_latest, to_current, to_offset, shift_by, to_datetime, by_duration, from_file
     )
@@ -288,7 +327,7 @@ def _plans_of_file(path: str | None, groups: list[str]) -> dict[str, Plan] | Non
     try:
         text = Path(path).read_text()
     except OSError as error:
-        raise UsageError(f"--from-file {path}: {error.strerror}.") from error
+        raise CommandError(f"--from-file {path}: {error.strerror}.") from error
     return group_reset.from_csv(text, groups)
 
 
@@ -304,7 +343,7 @@ def _plan(
         topics, places = group_reset.parse_scope(scope)
         for topic in topics:
             if topic not in existing:
-                raise UsageError(f"There is no topic {topic}.")
+                raise CommandError(f"There is no topic {topic}.")
             places += [(topic, partition) for partition in existing[topic]]
         places = sorted(set(places))
     else:

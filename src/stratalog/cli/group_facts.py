@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stratalog.cli.client import REQUEST_SECONDS, ClientError, answer_of, told
-from stratalog.cli.output import UsageError
+from stratalog.cli.failures import CommandError
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -225,4 +225,4 @@ def ensure_partitions(places: Iterable[Place], existing: dict[str, list[int]]) -
         if partition not in existing.get(topic, ())
     ]
     if missing:
-        raise UsageError(f"There is no partition {', '.join(missing)}.")
+        raise CommandError(f"There is no partition {', '.join(missing)}.")

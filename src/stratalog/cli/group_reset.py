@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import StringIO
 
-from stratalog.cli.output import UsageError
+from stratalog.cli.failures import CommandError, UsageError
 
 Place = tuple[str, int]
 Plan = dict[Place, int]
@@ -55,7 +55,7 @@ def shift(places: Iterable[Place], committed: Mapping[Place, int], by: int) -> P
     wanted: Plan = {}
     for place in places:
         if place not in committed:
-            raise UsageError(
+            raise CommandError(
                 f"Cannot shift the offset of {place[0]}-{place[1]}: none has been committed."
             )
         wanted[place] = committed[place] + by
@@ -136,7 +136,7 @@ def from_csv(text: str, groups: Sequence[str]) -> dict[str, Plan]:
             cells.insert(0, groups[0])
         if len(cells) != 4 or not cells[2].isdigit() or not cells[3].isdigit():
             form = "topic,partition,offset" if len(groups) == 1 else "group,topic,partition,offset"
-            raise UsageError(f"Line {number} of the file is not {form}.")
+            raise CommandError(f"Line {number} of the file is not {form}.")
         group, topic, partition, offset = cells
         plans.setdefault(group, {})[topic, int(partition)] = int(offset)
     return plans

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from stratalog.cli.failures import UsageError
+from stratalog.cli.options import LogDirOption
 from stratalog.cli.output import (
     OutputFormat,
     OutputOption,
@@ -18,17 +20,20 @@ from stratalog.cli.output import (
 )
 from stratalog.errors import LogDirectoryError, StorageError, StratalogError
 
-LogDirOption = Annotated[
-    str, typer.Option("--log-dir", metavar="DIR", help="The log directory whose files are held.")
-]
-
 
 class UnknownLeaseError(StratalogError):
     """There is no such lease."""
 
 
 def list_leases(log_dir: LogDirOption, output: OutputOption = OutputFormat.TABLE) -> None:
-    """List who holds what until when, and how many bytes that keeps from being deleted."""
+    """List who holds which files, and until when.
+
+    And how many bytes that keeps from being deleted.
+
+    \b
+    Example:
+      stratalog lease list --log-dir data
+    """
     rows = _leases(log_dir)
     if output is OutputFormat.JSON:
         write_json({"leases": rows})
@@ -56,15 +61,22 @@ def list_leases(log_dir: LogDirOption, output: OutputOption = OutputFormat.TABLE
 
 
 def release(
+    log_dir: LogDirOption,
     lease_ids: Annotated[
-        list[str] | None, typer.Argument(metavar="LEASE...", help="The leases, by their ids.")
+        list[str] | None, typer.Argument(metavar="LEASE", help="The leases, by their ids.")
     ] = None,
-    log_dir: LogDirOption = "",
     every: Annotated[bool, typer.Option("--all", help="All leases that there are.")] = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """End leases now. Whoever still reads what they held may find it gone."""
-    from stratalog.cli.output import UsageError
+    """End leases now.
+
+    Whoever still reads what they held may find it gone.
+
+    \b
+    Examples:
+      stratalog lease release --log-dir data 5f0c
+      stratalog lease release --log-dir data --all
+    """
     from stratalog.scans.leasing import release as release_lease
 
     if bool(lease_ids) == every:

@@ -8,9 +8,8 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from stratalog.cli.failures import FAILURE, exit_code_of
 from stratalog.errors import StratalogError
-
-FAILURE = 1
 
 
 def run_command(command: Callable[[], int | None]) -> int:
@@ -18,15 +17,23 @@ def run_command(command: Callable[[], int | None]) -> int:
     try:
         return command() or 0
     except StratalogError as error:
-        sys.stdout.flush()
-        sys.stderr.write(f"{error}\n")
-        return FAILURE
+        return _told(str(error), exit_code_of(error))
     except BrokenPipeError:
         # Whoever read our output has seen enough. Python would complain again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILURE
+    except OSError as error:
+        # What the system refuses where no command says it better: a file that may not be read.
+        where = "" if error.filename is None else f"{error.filename}: "
+        return _told(f"{where}{error.strerror or error}.", FAILURE)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else FAILURE
+
+
+def _told(sentence: str, exit_code: int) -> int:
+    sys.stdout.flush()
+    sys.stderr.write(f"{sentence}\n")
+    return exit_code
 
 
 def run_serve(arguments: Sequence[str]) -> int:

@@ -1,7 +1,6 @@
-"""What all commands share: where output goes, tables or JSON, and how a failure is told.
+"""What all commands share: where output goes, as a table or as JSON.
 
-A command raises ``StratalogError``; ``app.main`` turns it into one sentence on stderr and exit
-code 1. Rich is imported only when there is something to draw with it.
+Rich is imported only when there is something to draw with it.
 """
 
 import json
@@ -12,8 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-from stratalog.errors import StratalogError
-
 
 class OutputFormat(StrEnum):
     TABLE = "table"
@@ -23,10 +20,6 @@ class OutputFormat(StrEnum):
 OutputOption = Annotated[
     OutputFormat, typer.Option("--output", "-o", help="A table to read, or JSON to process.")
 ]
-
-
-class UsageError(StratalogError):
-    """What was asked for cannot be done as it was asked."""
 
 
 def write_line(text: str = "") -> None:

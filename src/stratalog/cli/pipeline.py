@@ -15,7 +15,9 @@ from typing import Annotated
 
 import typer
 
-from stratalog.cli.output import OutputFormat, OutputOption, UsageError, write_json, write_line
+from stratalog.cli.failures import CommandError, UsageError
+from stratalog.cli.options import TopicOption
+from stratalog.cli.output import OutputFormat, OutputOption, write_json, write_line
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
@@ -29,7 +31,7 @@ def init(
     directory: Annotated[
         str, typer.Argument(metavar="DIR", help="The directory to make; it must not be there.")
     ],
-    topic: Annotated[str, typer.Option("--topic", metavar="TOPIC", help="The topic to read.")],
+    topic: TopicOption,
     log_dir: Annotated[
         str, typer.Option("--log-dir", metavar="DIR", help="The log directory that it is in.")
     ],
@@ -48,7 +50,15 @@ def init(
     ] = None,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Write a pipeline that reads a topic, transforms it with SQL and writes the rows on."""
+    """Write a pipeline of Spark that reads a topic.
+
+    It transforms records with SQL and writes the rows on, to Parquet or to another topic.
+
+    \b
+    Examples:
+      stratalog pipeline init revenue --topic orders --log-dir data
+      stratalog pipeline init revenue --topic orders --log-dir data --sink stratalog --to-topic sums
+    """
     place = Path(directory).absolute()
     chosen = list(dict.fromkeys(sinks or [SinkKind.PARQUET]))
     _check(place, topic, to_topic, chosen)
@@ -60,7 +70,7 @@ def init(
         for name, text in texts.items():
             (place / name).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{directory} cannot be written: {error.strerror}.") from error
+        raise CommandError(f"{directory} cannot be written: {error.strerror}.") from error
     if output is OutputFormat.JSON:
         write_json({"directory": str(place), "files": sorted(texts)})
         return
@@ -76,7 +86,7 @@ def _check(place: Path, topic: str, to_topic: str | None, sinks: list[SinkKind])
     from stratalog.storage.layout import validate_topic_name
 
     if place.exists():
-        raise UsageError(f"{place} is there already, and nothing is overwritten.")
+        raise CommandError(f"{place} is there already, and nothing is overwritten.")
     if _NAME.fullmatch(place.name) is None:
         raise UsageError(f"{place.name} is no name for a pipeline: letters, digits, '_' and '-'.")
     validate_topic_name(topic)

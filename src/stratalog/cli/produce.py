@@ -6,7 +6,7 @@ silence means that the broker has acknowledged every line.
 
 import contextlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
 
@@ -17,28 +17,31 @@ from stratalog.cli.client import (
     BootstrapOption,
     client_error,
     connection,
-    pairs,
     read_properties,
     told,
 )
 from stratalog.cli.client_names import NameArgument, one_name
-from stratalog.cli.client_options import OptionalValues
+from stratalog.cli.completion import complete_topic
+from stratalog.cli.failures import CommandError, UsageError
+from stratalog.cli.optional_values import OptionalValues
 from stratalog.cli.output import (
     OutputFormat,
     OutputOption,
-    UsageError,
     is_watched,
     plural,
     write_error,
     write_json,
 )
 from stratalog.cli.produce_lines import Headers, LineReader
+from stratalog.cli.progress import bytes_bar
+from stratalog.cli.values import pairs
 
 if TYPE_CHECKING:
     from confluent_kafka import Producer
 
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _ERRORS_TOLD = 5
+_COUNTED_BYTES = 1 << 16
 
 
 class ProduceCommand(OptionalValues):
@@ -48,7 +51,10 @@ class ProduceCommand(OptionalValues):
 def produce(
     name: NameArgument = None,
     topic: Annotated[
-        str | None, typer.Option("--topic", metavar="TOPIC", help="The topic to write to.")
+        str | None,
+        typer.Option(
+            "--topic", metavar="TOPIC", help="The topic to write to.", autocompletion=complete_topic
+        ),
     ] = None,
     file: Annotated[
         str | None, typer.Option("--file", metavar="FILE", help="Read lines from here, not stdin.")
@@ -129,7 +135,17 @@ def produce(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP_SERVER,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Write lines to a topic, each as a record."""
+    """Write lines to a topic, each as a record.
+
+    Reads standard input, or --file, until its end. Silence and exit code 0 mean that the broker has
+    acknowledged every record.
+
+    \b
+    Examples:
+      echo 'hello' | stratalog produce orders
+      stratalog produce orders --file orders.txt --key-separator :
+      stratalog produce orders --headers --compression-codec zstd
+    """
     chosen = one_name(name, topic)
     if compression_codec not in _CODECS:
         raise UsageError(f"--compression-codec is one of {', '.join(_CODECS)}.")
@@ -153,11 +169,11 @@ def produce(
         },
     )
     wanted = connection(bootstrap_server, command_config, command_property)
-    with _lines(file) as lines:
+    with _lines(file) as lines, _watched(lines, file) as watched:
         producer = wanted.producer(settings)
         sending = _Sending(producer, chosen, partition, fixed, is_sync=sync)
         try:
-            for key, value, own in reader.records(lines):
+            for key, value, own in reader.records(watched):
                 sending.send(key, value, own)
         except KeyboardInterrupt:
             pass
@@ -286,5 +302,26 @@ def _lines(path: str | None) -> Iterator[BinaryIO]:
         try:
             file = stack.enter_context(Path(path).open("rb"))
         except OSError as error:
-            raise UsageError(f"--file {path}: {error.strerror}.") from error
+            raise CommandError(f"--file {path}: {error.strerror}.") from error
         yield file
+
+
+@contextlib.contextmanager
+def _watched(lines: Iterable[bytes], path: str | None) -> Iterator[Iterable[bytes]]:
+    """Of a file, how much has been read, if a person is watching."""
+    if path is None or not is_watched():
+        yield lines
+        return
+    with bytes_bar("writing", lambda: Path(path).stat().st_size) as progress:
+        yield _counted(lines, progress)
+
+
+def _counted(lines: Iterable[bytes], progress: Callable[[int], None]) -> Iterator[bytes]:
+    read_bytes = 0
+    for line in lines:
+        read_bytes += len(line)
+        if read_bytes >= _COUNTED_BYTES:
+            progress(read_bytes)
+            read_bytes = 0
+        yield line
+    progress(read_bytes)

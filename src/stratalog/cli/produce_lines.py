@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from stratalog.cli.output import UsageError
+from stratalog.cli.failures import CommandError, UsageError
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -123,7 +123,7 @@ class LineReader:
             return head, tail
         if self.ignores_errors:
             return None, text
-        raise UsageError(f"Line {number} has no {name}: {_shown(text)}.")
+        raise CommandError(f"Line {number} has no {name}: {_shown(text)}.")
 
     def _pairs(self, headers: bytes) -> list[bytes]:
         pairs = re.split(self.headers_separator, headers)
@@ -135,9 +135,9 @@ class LineReader:
     def _header(self, pair: bytes, number: int) -> tuple[str, bytes | None]:
         name, found, value = pair.partition(self.headers_key_separator)
         if not found and not self.ignores_errors:
-            raise UsageError(f"Line {number} has a header without a separator: {_shown(pair)}.")
+            raise CommandError(f"Line {number} has a header without a separator: {_shown(pair)}.")
         if name == self.null_marker:
-            raise UsageError(f"Line {number} has a header without a name: {_shown(pair)}.")
+            raise CommandError(f"Line {number} has a header without a name: {_shown(pair)}.")
         return name.decode("utf-8", "replace"), self._or_null(value) if found else None
 
     def _or_null(self, value: bytes | None) -> bytes | None:

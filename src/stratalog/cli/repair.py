@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stratalog.cli.output import OutputFormat, OutputOption, UsageError, write_json, write_line
+from stratalog.cli.failures import UsageError
+from stratalog.cli.output import OutputFormat, OutputOption, write_json, write_line
+from stratalog.cli.progress import waiting
 
 if TYPE_CHECKING:
     from stratalog.storage.repair import RepairPlan
@@ -31,9 +33,15 @@ def repair(
     ] = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Cut what an interrupted write left, rebuild what is wrong, give up what you name.
+    """Put a damaged log right; give up only what you name.
 
-    Bytes that are cut are kept in the partition's .stratalog/cut directory.
+    Cuts what an interrupted write left, and rebuilds what is wrong. Bytes that are cut are kept in
+    the partition's .stratalog/cut directory.
+
+    \b
+    Examples:
+      stratalog log repair --dry-run data/orders-0
+      stratalog log repair data/orders-0 --drop-batch 4711
     """
     from stratalog.config import TopicConfig
     from stratalog.storage.files import OsFileSystem
@@ -53,17 +61,22 @@ def repair(
     request = RepairRequest(reindex, truncate_at, drop_batch)
     told = _Told(output)
     if dry_run:
-        plan = repairing.plan(request)
+        with waiting("reading"):
+            plan = repairing.plan(request)
         for action in plan.actions:
             told.action(f"would {action}")
         left = []
     else:
         # Once before the lock: a request that cannot be met leaves no lock file behind.
-        repairing.plan(request)
+        with waiting("reading"):
+            repairing.plan(request)
         with repairing.owned():
-            plan = repairing.plan(request)
+            with waiting("reading again, as the owner"):
+                plan = repairing.plan(request)
             repairing.run(plan, lambda action: told.action(str(action)))
-            left = [str(finding) for finding in repairing.look().findings] if plan.actions else []
+            with waiting("checking"):
+                findings = repairing.look().findings if plan.actions else ()
+            left = [str(finding) for finding in findings]
     told.finish(plan, left)
     if plan.decisions or left:
         raise typer.Exit(1)

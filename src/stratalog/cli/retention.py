@@ -5,35 +5,33 @@ works, and removes nothing of a topic whose configs it was not given.
 """
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stratalog.cli.failures import UsageError
+from stratalog.cli.options import TopicsOption
 from stratalog.cli.output import (
     OutputFormat,
     OutputOption,
-    UsageError,
-    is_watched,
     plural,
     write_error,
     write_json,
     write_line,
     write_table,
 )
+from stratalog.cli.progress import logs_bars
 from stratalog.cli.topic_configs import (
     BrokerConfigOption,
     Chosen,
     ConfigOption,
-    TopicOption,
+    PathArgument,
     choose,
 )
 
 if TYPE_CHECKING:
     from stratalog.storage.fates import RetentionReport, SegmentFate
-    from stratalog.storage.loading import LoadProgress
     from stratalog.storage.retention import RetentionPlan
     from stratalog.storage.segment import Segment
     from stratalog.storage.views import LogView
@@ -43,22 +41,25 @@ if TYPE_CHECKING:
 _HELD = "held: configs unknown"
 _FOREVER_MS = 2**63 - 1
 
-PathArgument = Annotated[
-    str, typer.Argument(metavar="PATH", help="A log directory, or one topic-partition in it.")
-]
-
 
 # --- explain ---------------------------------------------------------------------------------
 
 
 def explain(
     path: PathArgument,
-    topics: TopicOption = None,
+    topics: TopicsOption = None,
     configs: ConfigOption = None,
     broker_config: BrokerConfigOption = None,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Say of every segment when it will go, by which rule, and what holds it."""
+    """Say of every segment when it will go, by which rule, and why.
+
+    The directory may be in use; nothing is changed.
+
+    \b
+    Example:
+      stratalog retention explain data --topic orders --config retention.ms=604800000
+    """
     from stratalog.errors import StratalogError
     from stratalog.storage.files import OsFileSystem
 
@@ -213,7 +214,7 @@ def _cells(fate: "SegmentFate", now_ms: int) -> list[object]:
 
 def run(
     path: Annotated[str, typer.Argument(metavar="LOG_DIR", help="A log directory.")],
-    topics: TopicOption = None,
+    topics: TopicsOption = None,
     configs: ConfigOption = None,
     broker_config: BrokerConfigOption = None,
     dry_run: Annotated[
@@ -221,7 +222,12 @@ def run(
     ] = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Delete what retention lets go, in a directory that nobody owns."""
+    """Delete what retention lets go, in a directory nobody owns.
+
+    \b
+    Example:
+      stratalog retention run data --topic orders --config retention.ms=604800000 --dry-run
+    """
     from stratalog.storage.files import OsFileSystem
     from stratalog.storage.inspection import find_replicas
 
@@ -336,7 +342,7 @@ def _run_all(chosen: Chosen, told: _Told) -> None:
     # Deleting is all that was asked for: no cleaner beside it.
     broker = replace(chosen.broker, log_cleaner_enable=False)
     with (
-        _progress() as (show_opening, show_done),
+        logs_bars("retention") as (show_opening, show_done),
         owned_logs(broker, topic_config=chosen.topic_config, show_progress=show_opening) as logs,
     ):
         for directory in logs.directories:
@@ -353,27 +359,3 @@ def _run_all(chosen: Chosen, told: _Told) -> None:
             show_done(len(due))
         # Nobody is left to come back for the files after their delay.
         logs.delete_due(_FOREVER_MS)
-
-
-@contextmanager
-def _progress() -> Iterator[tuple[Callable[["LoadProgress"], None], Callable[[int], None]]]:
-    """Draws how far opening, then deleting has come, if a person is watching."""
-    if not is_watched():
-        yield lambda _progress: None, lambda _total: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, redirect_stdout=False) as bar:
-        opening = bar.add_task("opening logs", total=None)
-        deleting = bar.add_task("retention", total=None)
-
-        def show_opening(progress: "LoadProgress") -> None:
-            bar.update(opening, total=progress.logs_total, completed=progress.logs_done)
-
-        def show_done(total: int) -> None:
-            bar.update(deleting, total=total, advance=1)
-
-        yield show_opening, show_done

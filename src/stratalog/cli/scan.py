@@ -5,14 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stratalog.cli.failures import UsageError, refused_as_usage
+from stratalog.cli.options import TopicsOption
 from stratalog.cli.output import (
     OutputFormat,
     OutputOption,
-    UsageError,
     write_json,
     write_line,
     write_table,
 )
+from stratalog.cli.progress import waiting
 
 if TYPE_CHECKING:
     from stratalog.scans.api import Place
@@ -24,10 +26,7 @@ def explain(
         str,
         typer.Option("--log-dir", metavar="DIR", help="A log directory, or one topic-partition."),
     ],
-    topics: Annotated[
-        list[str] | None,
-        typer.Option("--topic", metavar="TOPIC", help="May be repeated; without it, all topics."),
-    ] = None,
+    topics: TopicsOption = None,
     where: Annotated[
         str | None,
         typer.Option(
@@ -68,27 +67,37 @@ def explain(
     ] = "UTC",
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Say which segments and bytes a scan would read, in how many tasks, and why not the rest."""
+    """Say what a scan would read, and why not the rest.
+
+    Segments, bytes and tasks. The directory may be in use; only a few headers are read.
+
+    \b
+    Examples:
+      stratalog scan explain --log-dir data --topic orders --where "timestamp >= '2026-01-31'"
+      stratalog scan explain --log-dir data --start 1000 --end 2026-01-31T12:00:00+00:00
+    """
     from stratalog.scans.api import plan
+    from stratalog.scans.errors import ScanOptionError
     from stratalog.scans.explain import explain_plan
     from stratalog.scans.where import parse_where
 
     # What a scan cannot decide, whoever filters its rows does; it prunes nothing.
     parsed = None if where is None else parse_where(where, time_zone)
-    found = explain_plan(
-        plan(
-            log_dir,
-            topics or None,
-            start=_place("--start", start),
-            end=_place("--end", end),
-            isolation=isolation,
-            where=None if parsed is None else parsed.where,
-            key=None if key is None else key.encode(),
-            max_lateness=(
-                None if max_lateness_ms is None else timedelta(milliseconds=max_lateness_ms)
-            ),
+    with waiting("planning"), refused_as_usage(ScanOptionError):
+        found = explain_plan(
+            plan(
+                log_dir,
+                topics or None,
+                start=_place("--start", start),
+                end=_place("--end", end),
+                isolation=isolation,
+                where=None if parsed is None else parsed.where,
+                key=None if key is None else key.encode(),
+                max_lateness=(
+                    None if max_lateness_ms is None else timedelta(milliseconds=max_lateness_ms)
+                ),
+            )
         )
-    )
     left = () if parsed is None else parsed.left
     if output is OutputFormat.JSON:
         write_json({"log_dir": log_dir, **found.to_json(), "left_to_filter": list(left)})

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stratalog.cli.output import OutputFormat, OutputOption, write_json, write_table
+from stratalog.cli.progress import bytes_bar, log_bytes
 
 if TYPE_CHECKING:
     from stratalog.storage.check_segment import SegmentFacts
@@ -31,7 +32,14 @@ def segments(
     directory: Annotated[str, typer.Argument(metavar="DIRECTORY", help="A topic-partition.")],
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """List the segments of a log."""
+    """List the segments of a log.
+
+    The directory may be in use; nothing is changed.
+
+    \b
+    Example:
+      stratalog log segments data/orders-0
+    """
     from stratalog.storage.check_segment import SegmentCheck
     from stratalog.storage.files import OsFileSystem
     from stratalog.storage.inspection import one_replica
@@ -42,12 +50,14 @@ def segments(
     replica = one_replica(files, directory)
     rolls = OwnFiles(files, replica.directory).rolls()
     rows = []
-    for slot, segment in enumerate(replica.segments):
-        is_last = slot == len(replica.segments) - 1
-        facts = SegmentCheck(files, segment, is_last=is_last, check_records=False).run()
-        if not facts.is_gone:
-            reason = rolls.get(segment.base_offset)
-            rows.append(_row(facts, None if reason is None else str(reason)))
+    with bytes_bar("reading", lambda: log_bytes([replica.directory])) as progress:
+        for slot, segment in enumerate(replica.segments):
+            is_last = slot == len(replica.segments) - 1
+            facts = SegmentCheck(files, segment, is_last=is_last, check_records=False).run()
+            progress(segment.size_bytes)
+            if not facts.is_gone:
+                reason = rolls.get(segment.base_offset)
+                rows.append(_row(facts, None if reason is None else str(reason)))
     if output is OutputFormat.JSON:
         write_json({"directory": replica.directory, "segments": rows})
         return

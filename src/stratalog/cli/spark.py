@@ -10,26 +10,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stratalog.cli.completion import complete_topic
+from stratalog.cli.failures import CommandError
+from stratalog.cli.options import LogDirOption
 from stratalog.cli.output import (
     OutputFormat,
     OutputOption,
-    UsageError,
     write_error,
     write_json,
     write_line,
     write_table,
 )
+from stratalog.cli.progress import tasks_bar
 from stratalog.cli.spark_session import (
     ConfOption,
     MasterOption,
     ShipOption,
     SparkChoice,
-    parse_pairs,
+    check_log_directories,
     spark_for,
 )
+from stratalog.cli.values import pairs
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 TABLE_ROWS_MAX = 1000
 _SHOWN_CHARACTERS = 200
@@ -37,10 +41,15 @@ _SHOWN_CHARACTERS = 200
 
 def sql(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="SQL; topics are its tables.")],
-    log_dir: Annotated[str, typer.Option("--log-dir", help="The log directory to read.")],
+    log_dir: LogDirOption,
     topic: Annotated[
         list[str] | None,
-        typer.Option("--topic", help="A topic to make a view of; else those the query names."),
+        typer.Option(
+            "--topic",
+            metavar="TOPIC",
+            help="A topic to make a view of; else those the query names.",
+            autocompletion=complete_topic,
+        ),
     ] = None,
     master: MasterOption = None,
     conf: ConfOption = None,
@@ -51,23 +60,40 @@ def sql(
     ship: ShipOption = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Run one SQL query over the topics of a log directory."""
+    """Run one SQL query over the topics of a log directory.
+
+    Each topic is a table of its own name.
+
+    \b
+    Examples:
+      stratalog spark sql 'SELECT partition, count(*) FROM orders GROUP BY 1' --log-dir data
+      stratalog spark sql 'SELECT max(offset) FROM `web.clicks`' --log-dir data -o json
+    """
     # Spark's processes may have another working directory than this one.
     place = str(Path(log_dir).absolute())
     choice = SparkChoice.of(master, conf, ship)
-    options = parse_pairs("--option", option)
+    options = pairs(option, "--option")
+    if not choice.is_remote:
+        check_log_directories([place])
     topics = list(topic or ()) or topics_named(query, place)
     with spark_for(choice, "sql") as spark:
         for name in topics:
             reader = spark.read.format("stratalog").options(**options)
             reader.option("subscribe", name).load(place).createOrReplaceTempView(f"`{name}`")
-        _write_rows(spark.sql(query), output)
+        _write_rows(spark, spark.sql(query), output)
 
 
 def package(
     archive: Annotated[str, typer.Argument(metavar="FILE", help="The archive to write: *.zip.")],
 ) -> None:
-    """Pack this package for a cluster; prints the options that spark-submit needs for it."""
+    """Pack this package for the workers of a cluster.
+
+    Prints the options that spark-submit needs for it.
+
+    \b
+    Example:
+      stratalog spark package stratalog.zip
+    """
     from stratalog.spark.shipping import package_archive, shipping_configs
 
     configs = shipping_configs(package_archive(archive))
@@ -85,19 +111,22 @@ def topics_named(query: str, log_dir: str) -> list[str]:
     known = sorted({parse_replica_directory(name).topic_partition.topic for name in names})
     found = [name for name in known if name.lower() in query.lower()]
     if not found:
-        raise UsageError(
+        raise CommandError(
             f"The query names no topic of {log_dir}. It holds: {', '.join(known) or 'none'}."
         )
     return found
 
 
-def _write_rows(frame: "DataFrame", output: OutputFormat) -> None:
+def _write_rows(spark: "SparkSession", frame: "DataFrame", output: OutputFormat) -> None:
+    from stratalog.spark.jobs.progress import told
+
     columns = frame.columns
     if output is OutputFormat.JSON:
         for row in frame.toLocalIterator():
             write_json({name: plain(cell) for name, cell in zip(columns, row, strict=True)})
         return
-    rows = frame.limit(TABLE_ROWS_MAX + 1).collect()
+    with tasks_bar("sql") as progress, told(spark, progress):
+        rows = frame.limit(TABLE_ROWS_MAX + 1).collect()
     write_table(columns, [[_shown(cell) for cell in row] for row in rows[:TABLE_ROWS_MAX]])
     if len(rows) > TABLE_ROWS_MAX:
         write_error(f"Only the first {TABLE_ROWS_MAX} rows are shown; -o json prints all.")

@@ -4,33 +4,34 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stratalog.cli.options import LogDirOption, NeededTopicsOption
 from stratalog.cli.output import (
     OutputFormat,
     OutputOption,
     plural,
     write_error,
-    write_json,
     write_line,
     write_table,
 )
-from stratalog.cli.spark_jobs import LogDirOption
 from stratalog.cli.spark_session import (
     ConfOption,
     MasterOption,
     ShipOption,
     SparkChoice,
-    parse_pairs,
-    spark_for,
-    task_bar,
+    run_job,
 )
+from stratalog.cli.values import pairs
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from stratalog.spark.jobs.compacting import CompactResult
+    from stratalog.spark.jobs.progress import Progress
 
 
 def compact(
     log_dir: LogDirOption,
-    topic: Annotated[list[str], typer.Option("--topic", metavar="TOPIC", help="May be repeated.")],
+    topic: NeededTopicsOption,
     partition: Annotated[
         list[int] | None,
         typer.Option("--partition", metavar="N", help="Only this one; may be repeated."),
@@ -65,28 +66,34 @@ def compact(
     ship: ShipOption = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Compact topics on Spark: the bytes of the local cleaner, with any number of keys."""
-    config = parse_pairs("--broker-config", broker_config)
-    with spark_for(SparkChoice.of(master, conf, ship), "compact") as spark:
+    """Compact topics on Spark, with any number of keys.
+
+    The bytes are those that the local cleaner would write.
+
+    \b
+    Examples:
+      stratalog spark compact --log-dir data --topic customers --dry-run
+      stratalog spark compact --log-dir data --topic customers --force --memory 4g
+    """
+    config = pairs(broker_config, "--broker-config")
+
+    def job(spark: "SparkSession", progress: "Progress | None") -> "CompactResult":
         from stratalog.spark.jobs.compacting import compact as run
 
-        with task_bar("compact") as progress:
-            result = run(
-                spark,
-                log_dir,
-                topic,
-                partitions=partition,
-                force=force,
-                dry_run=dry_run,
-                memory=memory,
-                strategy=strategy,
-                config=config,
-                progress=progress,
-            )
-        if output is OutputFormat.JSON:
-            write_json(result.to_json())
-        else:
-            _write(result)
+        return run(
+            spark,
+            log_dir,
+            topic,
+            partitions=partition,
+            force=force,
+            dry_run=dry_run,
+            memory=memory,
+            strategy=strategy,
+            config=config,
+            progress=progress,
+        )
+
+    run_job(SparkChoice.of(master, conf, ship), "compact", [log_dir], job, _write, output)
 
 
 def _write(result: "CompactResult") -> None:

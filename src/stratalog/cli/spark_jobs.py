@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stratalog.cli.failures import UsageError
+from stratalog.cli.options import LogDirOption, NeededTopicsOption, TopicOption
 from stratalog.cli.output import (
     OutputFormat,
     OutputOption,
-    UsageError,
     plural,
     write_error,
-    write_json,
     write_line,
     write_table,
 )
@@ -25,14 +25,16 @@ from stratalog.cli.spark_session import (
     PackagesOption,
     ShipOption,
     SparkChoice,
-    parse_pairs,
-    spark_for,
-    task_bar,
+    run_job,
 )
+from stratalog.cli.values import pairs
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from stratalog.spark.jobs.exporting import ExportResult
     from stratalog.spark.jobs.loading import LoadResult
+    from stratalog.spark.jobs.progress import Progress
     from stratalog.spark.jobs.verifying import VerifyResult
 
 FINDINGS_SHOWN_MAX = 1000
@@ -41,7 +43,7 @@ FINDINGS_SHOWN_MAX = 1000
 def verify(
     directories: Annotated[
         list[str],
-        typer.Argument(metavar="DIRECTORY...", help="Log directories that all workers see."),
+        typer.Argument(metavar="DIRECTORY", help="Log directories that all workers see."),
     ],
     live: Annotated[
         bool,
@@ -52,21 +54,23 @@ def verify(
     ship: ShipOption = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Check every CRC, record, index, snapshot and checkpoint of a fleet of log directories."""
-    from stratalog.storage.files import OsFileSystem
-    from stratalog.storage.inspection import find_replicas
+    """Check a fleet of log directories, by all cores of a cluster.
 
-    for directory in directories:
-        find_replicas(OsFileSystem(), directory)  # a path that is none is refused at once
-    with spark_for(SparkChoice.of(master, conf, ship), "verify") as spark:
+    Every CRC, record, index, snapshot and checkpoint. Exit code 1 if anything is wrong.
+
+    \b
+    Examples:
+      stratalog spark verify data
+      stratalog spark verify /mnt/kafka1 /mnt/kafka2 --master spark://host:7077 --ship
+    """
+
+    def job(spark: "SparkSession", progress: "Progress | None") -> "VerifyResult":
         from stratalog.spark.jobs.verifying import verify as run
 
-        with task_bar("verify") as progress:
-            result = run(spark, *directories, is_live=live or None, progress=progress)
-        if output is OutputFormat.JSON:
-            write_json(result.to_json())
-        else:
-            _write_verified(result)
+        return run(spark, *directories, is_live=live or None, progress=progress)
+
+    choice = SparkChoice.of(master, conf, ship)
+    result = run_job(choice, "verify", directories, job, _write_verified, output)
     if not result.is_clean:
         raise typer.Exit(1)
 
@@ -95,15 +99,10 @@ def finding_line(finding: dict[str, Any]) -> str:
     return f"{finding['severity']}: {place}{where}{which}: {finding['message']}"
 
 
-LogDirOption = Annotated[
-    str, typer.Option("--log-dir", metavar="DIR", help="The log directory that holds the topic.")
-]
-
-
 def export(
     target: Annotated[str, typer.Argument(metavar="TARGET", help="A path, or a table's name.")],
     log_dir: LogDirOption,
-    topic: Annotated[list[str], typer.Option("--topic", metavar="TOPIC", help="May be repeated.")],
+    topic: NeededTopicsOption,
     format_name: Annotated[
         str, typer.Option("--format", help="parquet, delta, iceberg, or any that Spark writes.")
     ] = "parquet",
@@ -156,7 +155,16 @@ def export(
     ship: ShipOption = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Write a topic to a lake: as Parquet, partitioned by date, each record exactly once."""
+    """Write topics to a lake, each record exactly once.
+
+    As Parquet, partitioned by date, unless told otherwise. Run again, it writes what is new.
+
+    \b
+    Examples:
+      stratalog spark export lake/orders --log-dir data --topic orders
+      stratalog spark export lake/orders --log-dir data --topic orders --where 'partition = 0'
+      stratalog spark export lake/orders --log-dir data --topic orders --mode continuous
+    """
     how: dict[str, Any] = {
         "format": format_name,
         "partition_by": partition_by or "date",
@@ -166,18 +174,17 @@ def export(
         "checkpoint": checkpoint,
         "every": every,
         "compression": compression,
-        "options": parse_pairs("--option", option),
-        "write_options": parse_pairs("--write-option", write_option),
+        "options": pairs(option, "--option"),
+        "write_options": pairs(write_option, "--write-option"),
     }
-    with spark_for(SparkChoice.of(master, conf, ship, packages), "export") as spark:
+
+    def job(spark: "SparkSession", progress: "Progress | None") -> "ExportResult":
         from stratalog.spark.jobs.exporting import export as run
 
-        with task_bar("export") as progress:
-            result = run(spark, log_dir, topic, target, progress=progress, **how)
-        if output is OutputFormat.JSON:
-            write_json(result.to_json())
-        else:
-            _write_exported(result)
+        return run(spark, log_dir, topic, target, progress=progress, **how)
+
+    choice = SparkChoice.of(master, conf, ship, packages)
+    run_job(choice, "export", [log_dir], job, _write_exported, output)
 
 
 def _write_exported(result: "ExportResult") -> None:
@@ -190,10 +197,10 @@ def _write_exported(result: "ExportResult") -> None:
 
 def load(
     log_dir: LogDirOption,
-    topic: Annotated[str, typer.Option("--topic", metavar="TOPIC", help="The topic to load.")],
+    topic: TopicOption,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PATH...]", help="What Spark is to read; or --table."),
+        typer.Argument(metavar="PATH", help="What Spark is to read; or --table."),
     ] = None,
     format_name: Annotated[
         str | None, typer.Option("--format", help="csv, json, parquet, or any that Spark reads.")
@@ -248,7 +255,15 @@ def load(
     ship: ShipOption = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Write anything that Spark reads to a topic, in one commit: all rows, or none."""
+    """Write anything that Spark reads to a topic: all rows, or none.
+
+    In one commit, into a directory whose broker may run meanwhile. The topic must be there.
+
+    \b
+    Examples:
+      stratalog spark load orders.json --format json --log-dir data --topic orders
+      stratalog spark load orders.parquet --log-dir data --topic orders --key id --timestamp made_at
+    """
     if (app_id is None) != (app_version is None):
         raise UsageError("--app-id and --app-version say something only together.")
     if not paths and table is None and format_name is None:
@@ -257,29 +272,28 @@ def load(
         "key": key,
         "value": value,
         "timestamp": timestamp,
-        "headers": parse_pairs("--header", header) or None,
+        "headers": pairs(header, "--header") or None,
         "partition": partition,
         "where": where,
         "app": None if app_id is None else (app_id, app_version),
-        "options": parse_pairs("--write-option", write_option),
+        "options": pairs(write_option, "--write-option"),
     }
     source: dict[str, Any] = {
         "paths": [_absolute(path) for path in paths or ()],
         "format": format_name,
-        "options": parse_pairs("--option", option),
+        "options": pairs(option, "--option"),
         "schema": schema,
         "table": table,
     }
-    with spark_for(SparkChoice.of(master, conf, ship, packages), "load") as spark:
+
+    def job(spark: "SparkSession", progress: "Progress | None") -> "LoadResult":
         from stratalog.spark.jobs.load_rows import LoadSource
         from stratalog.spark.jobs.loading import load as run
 
-        with task_bar("load") as progress:
-            result = run(spark, LoadSource(**source), log_dir, topic, progress=progress, **how)
-        if output is OutputFormat.JSON:
-            write_json(result.to_json())
-        else:
-            _write_loaded(result)
+        return run(spark, LoadSource(**source), log_dir, topic, progress=progress, **how)
+
+    choice = SparkChoice.of(master, conf, ship, packages)
+    run_job(choice, "load", [log_dir], job, _write_loaded, output)
 
 
 def _absolute(path: str) -> str:

@@ -11,16 +11,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import typer
 
-from stratalog.cli.output import UsageError, is_watched
+from stratalog.cli.failures import CommandError, refused_as_usage
+from stratalog.cli.output import OutputFormat, write_json
+from stratalog.cli.progress import tasks_bar, waiting
+from stratalog.cli.values import pairs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from stratalog.spark.jobs.progress import TaskCounts
+
 
 # A command's output is its rows; all of this can be set otherwise with --conf.
 QUIET = {
@@ -67,7 +71,53 @@ class SparkChoice:
         packages: Sequence[str] | None = None,
     ) -> "SparkChoice":
         jars = {"spark.jars.packages": ",".join(packages)} if packages else {}
-        return cls(master, {**QUIET, **jars, **parse_pairs("--conf", conf)}, ship)
+        return cls(master, {**QUIET, **jars, **pairs(conf, "--conf")}, ship)
+
+    @property
+    def is_remote(self) -> bool:
+        """A server runs it, which sees other files than this process and has Java for itself."""
+        return (self.master or "").startswith("sc://")
+
+
+class JobResult(Protocol):
+    """What every job returns can be told as JSON."""
+
+    def to_json(self) -> dict[str, Any]: ...
+
+
+Result = TypeVar("Result", bound=JobResult)
+
+
+def run_job(
+    choice: SparkChoice,
+    name: str,
+    log_dirs: Iterable[str],
+    job: "Callable[[SparkSession, Callable[[TaskCounts], None] | None], Result]",
+    write: Callable[[Result], None],
+    output: OutputFormat,
+) -> Result:
+    """Run one job of ``stratalog.spark.jobs`` with a bar, and tell its result."""
+    if not choice.is_remote:
+        check_log_directories(log_dirs)
+    with spark_for(choice, name) as spark:
+        from stratalog.spark.jobs.errors import JobOptionError
+
+        with tasks_bar(name) as progress, refused_as_usage(JobOptionError):
+            result = job(spark, progress)
+        if output is OutputFormat.JSON:
+            write_json(result.to_json())
+        else:
+            write(result)
+    return result
+
+
+def check_log_directories(log_dirs: Iterable[str]) -> None:
+    """A path that is none is refused at once, not when Spark has started."""
+    from stratalog.storage.files import OsFileSystem
+    from stratalog.storage.inspection import find_replicas
+
+    for log_dir in log_dirs:
+        find_replicas(OsFileSystem(), log_dir)
 
 
 @contextmanager
@@ -75,39 +125,13 @@ def spark_for(choice: SparkChoice, command: str) -> Iterator["SparkSession"]:
     """A session for one command; what Spark says of a failure becomes one sentence."""
     from stratalog.spark.session import check_available
 
-    check_available(needs_java=not (choice.master or "").startswith("sc://"))
+    check_available(needs_java=not choice.is_remote)
     with (
         _shipped(dict(choice.configs), choice.is_shipped) as settings,
         _session(choice.master, settings, f"stratalog spark {command}") as spark,
         clear_failures(),
     ):
         yield spark
-
-
-def parse_pairs(option: str, pairs: Iterable[str] | None) -> dict[str, str]:
-    """``name=value``, as often as an option was given; the last one of a name counts."""
-    found = {}
-    for pair in pairs or ():
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise UsageError(f"{option} {pair} is not NAME=VALUE.")
-        found[name] = value
-    return found
-
-
-@contextmanager
-def task_bar(command: str) -> Iterator["Callable[[TaskCounts], None] | None"]:
-    """Tasks that are done, as a bar on stderr if a person is watching; else None."""
-    if not is_watched():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
-
-    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(f"{command}: tasks", total=None)
-        yield lambda counts: bar.update(task, completed=counts.done, total=counts.known or None)
 
 
 @contextmanager
@@ -130,7 +154,8 @@ def _session(
     from stratalog.spark.session import session
 
     was_running = SparkSession.getActiveSession() is not None
-    spark = session(master, app_name=app_name, configs=configs)
+    with waiting("starting Spark"):
+        spark = session(master, app_name=app_name, configs=configs)
     try:
         yield spark
     finally:
@@ -150,14 +175,14 @@ def clear_failures() -> Iterator[None]:
         yield
     except Py4JJavaError as error:
         said = str(error.java_exception)
-        raise UsageError(_our_sentence(said) or said.partition("\n")[0]) from error
+        raise CommandError(_our_sentence(said) or said.partition("\n")[0]) from error
     except PySparkException as error:
         said = str(error).strip()
         if ours := _our_sentence(said):
-            raise UsageError(ours) from error
+            raise CommandError(ours) from error
         # A syntax error shows the place below its first line; what others show is a plan.
         is_whole = isinstance(error, ParseException)
-        raise UsageError(said if is_whole else said.partition("\n")[0].rstrip(";")) from error
+        raise CommandError(said if is_whole else said.partition("\n")[0].rstrip(";")) from error
 
 
 def _our_sentence(said: str) -> str | None:

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stratalog.cli.options import LogDirOption, TopicsOption
 from stratalog.cli.output import (
     OutputFormat,
     OutputOption,
-    write_json,
     write_line,
     write_table,
 )
@@ -17,12 +17,14 @@ from stratalog.cli.spark_session import (
     MasterOption,
     ShipOption,
     SparkChoice,
-    parse_pairs,
-    spark_for,
-    task_bar,
+    run_job,
 )
+from stratalog.cli.values import pairs
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from stratalog.spark.jobs.progress import Progress
     from stratalog.spark.jobs.stats_result import StatsResult, TopicStats
 
 _RATES_SHOWN_MAX = 60
@@ -30,13 +32,8 @@ _KEY_CHARACTERS_MAX = 60
 
 
 def stats(
-    log_dir: Annotated[
-        str, typer.Option("--log-dir", metavar="DIR", help="The log directory to look at.")
-    ],
-    topic: Annotated[
-        list[str] | None,
-        typer.Option("--topic", metavar="TOPIC", help="May be repeated; without it, all topics."),
-    ] = None,
+    log_dir: LogDirOption,
+    topic: TopicsOption = None,
     bucket: Annotated[str, typer.Option("--bucket", help="Rates by minute, hour or day.")] = "day",
     exact: Annotated[
         bool, typer.Option("--exact", help="Count all keys, of large topics too.")
@@ -54,25 +51,31 @@ def stats(
     ship: ShipOption = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Sizes, rates, keys, tombstones, compressibility; what compaction and retention would save."""
-    proposed = parse_pairs("--propose", propose)
-    with spark_for(SparkChoice.of(master, conf, ship), "stats") as spark:
+    """Count what is in topics, and what could be saved.
+
+    Sizes, rates, keys, tombstones, compressibility; what compaction and retention would remove.
+
+    \b
+    Examples:
+      stratalog spark stats --log-dir data --topic orders
+      stratalog spark stats --log-dir data --topic orders --propose retention.ms=86400000
+    """
+    proposed = pairs(propose, "--propose")
+
+    def job(spark: "SparkSession", progress: "Progress | None") -> "StatsResult":
         from stratalog.spark.jobs.statistics import stats as run
 
-        with task_bar("stats") as progress:
-            result = run(
-                spark,
-                log_dir,
-                topic or None,
-                bucket=bucket,
-                exact=exact,
-                proposed=proposed,
-                progress=progress,
-            )
-        if output is OutputFormat.JSON:
-            write_json(result.to_json())
-        else:
-            _write(result)
+        return run(
+            spark,
+            log_dir,
+            topic or None,
+            bucket=bucket,
+            exact=exact,
+            proposed=proposed,
+            progress=progress,
+        )
+
+    run_job(SparkChoice.of(master, conf, ship), "stats", [log_dir], job, _write, output)
 
 
 def _write(result: "StatsResult") -> None:

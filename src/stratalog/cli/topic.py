@@ -28,15 +28,16 @@ from stratalog.cli.client_names import (
     ensure_found,
     one_name,
 )
+from stratalog.cli.failures import UsageError
 from stratalog.cli.output import (
     OutputFormat,
     OutputOption,
-    UsageError,
     write_error,
     write_json,
     write_line,
 )
 from stratalog.cli.topic_describe import TopicFacts, facts_of, select, write_topics
+from stratalog.cli.values import pairs
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -71,7 +72,13 @@ def create(
     command_config: CommandConfigOption = None,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Create a topic."""
+    """Create a topic.
+
+    \b
+    Examples:
+      stratalog topic create orders --partitions 3
+      stratalog topic create customers --config cleanup.policy=compact
+    """
     from confluent_kafka.admin import NewTopic
 
     chosen = one_name(name, topic)
@@ -109,7 +116,14 @@ def list_topics(
     command_config: CommandConfigOption = None,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """List topics, one name a line."""
+    """List topics, one name a line.
+
+    \b
+    Examples:
+      stratalog topic list
+      stratalog topic list --topic 'orders.*' --exclude-internal
+      stratalog topic list --log-dir data
+    """
     if log_dir is not None:
         from stratalog.cli.topic_directory import look_at_topics
 
@@ -157,7 +171,14 @@ def describe(
     command_config: CommandConfigOption = None,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Show topics with their configs and partitions."""
+    """Show topics with their configs and partitions.
+
+    \b
+    Examples:
+      stratalog topic describe orders
+      stratalog topic describe --topics-with-overrides
+      stratalog topic describe --log-dir data -o json
+    """
     found: list[TopicFacts]
     if log_dir is not None:
         from stratalog.cli.topic_directory import look_at_topics
@@ -205,7 +226,14 @@ def alter(
     command_config: CommandConfigOption = None,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Add partitions to a topic. Its configs are altered by `stratalog config alter`."""
+    """Add partitions to a topic.
+
+    A topic's configs are altered by 'stratalog config alter'.
+
+    \b
+    Example:
+      stratalog topic alter orders --partitions 6
+    """
     from confluent_kafka.admin import NewPartitions
 
     _need_topic(name, regex)
@@ -236,7 +264,15 @@ def delete(
     command_config: CommandConfigOption = None,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Delete topics with all their records."""
+    """Delete topics with all their records.
+
+    An argument is one exact name; --topic is a regular expression over names.
+
+    \b
+    Examples:
+      stratalog topic delete orders
+      stratalog topic delete --topic 'test-.*' --if-exists
+    """
     _need_topic(name, regex)
     admin = connection(bootstrap_server, command_config).admin()
     chosen = choose_topics(topic_names(admin), name=name, regex=regex)
@@ -285,9 +321,7 @@ def _tell(
 
 
 def _configs(arguments: list[str] | None) -> dict[str, str]:
-    from stratalog.cli.client import pairs
-
-    found = pairs(arguments or (), "--config")
+    found = pairs(arguments, "--config")
     return {name: value.strip() for name, value in found.items()}
 
 

@@ -11,8 +11,10 @@ from urllib.parse import quote, urlsplit
 
 import typer
 
-from stratalog.cli.client import ClientError, pairs
-from stratalog.cli.output import OutputFormat, OutputOption, UsageError, write_json, write_line
+from stratalog.cli.client import ClientError
+from stratalog.cli.failures import UsageError
+from stratalog.cli.output import OutputFormat, OutputOption, write_json, write_line
+from stratalog.cli.values import pairs
 
 _SECONDS = 30
 _ANSWER_BYTES_MAX = 1 << 20
@@ -42,9 +44,16 @@ def adopt(
     ] = None,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Give the configs of a topic whose retention and cleaning are held."""
+    """Give the configs of a topic that is held without them.
+
+    Until they are known, nothing of the topic is deleted or compacted.
+
+    \b
+    Example:
+      stratalog topic adopt orders --log-dir data --config retention.ms=604800000
+    """
     url, secret = _admin(log_dir, admin_url, token)
-    chosen = {each: value.strip() for each, value in pairs(configs or (), "--config").items()}
+    chosen = {each: value.strip() for each, value in pairs(configs, "--config").items()}
     path = f"/v1/topics/{quote(name, safe='')}/adopt"
     answer = _post(url, path, secret, {"configs": chosen}, what=f"Adopting topic {name}")
     if output is OutputFormat.JSON:

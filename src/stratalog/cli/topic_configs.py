@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stratalog.cli.output import UsageError
+from stratalog.cli.failures import CommandError, refused_as_usage
+from stratalog.cli.values import pairs
 
 if TYPE_CHECKING:
     from stratalog.config import BrokerConfig, TopicConfig
@@ -22,9 +23,8 @@ if TYPE_CHECKING:
 # Kept by rules that Kafka gives them itself; the defaults would delete what they hold.
 INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
 
-TopicOption = Annotated[
-    list[str] | None,
-    typer.Option("--topic", metavar="TOPIC", help="Only this topic; may be repeated."),
+PathArgument = Annotated[
+    str, typer.Argument(metavar="PATH", help="A log directory, or one topic-partition in it.")
 ]
 ConfigOption = Annotated[
     list[str] | None,
@@ -70,12 +70,15 @@ def choose(
 ) -> Chosen:
     """What ``path`` and the options name; nothing is opened yet."""
     from stratalog.config import TopicConfig
+    from stratalog.errors import ConfigError
     from stratalog.storage.inspection import find_replicas
     from stratalog.storage.layout import CLUSTER_METADATA_TOPIC, parse_replica_directory
 
     found = find_replicas(files, path)
-    broker = _broker(broker_config, found.log_directory)
-    config = TopicConfig.from_properties(_properties(configs or ()), broker=broker)
+    properties = pairs(configs, "--config", is_once=True)
+    with refused_as_usage(ConfigError):
+        broker = _broker(broker_config, found.log_directory)
+        config = TopicConfig.from_properties(properties, broker=broker)
     wanted = frozenset(topics or ())
     replicas, named = [], set()
     for replica in found.replicas:
@@ -88,7 +91,7 @@ def choose(
         if wanted or not found.is_log_directory or topic not in INTERNAL_TOPICS:
             named.add(topic)
     if missing := sorted(wanted - named):
-        raise UsageError(f"There is no log of {', '.join(missing)} in {path}.")
+        raise CommandError(f"There is no log of {', '.join(missing)} in {path}.")
     return Chosen(
         found.log_directory,
         tuple(replicas),
@@ -100,18 +103,6 @@ def choose(
     )
 
 
-def _properties(configs: Sequence[str]) -> dict[str, str]:
-    properties: dict[str, str] = {}
-    for each in configs:
-        name, separator, value = each.partition("=")
-        if not separator or not name.strip():
-            raise UsageError(f"--config {each} is not of the form NAME=VALUE.")
-        if name.strip() in properties:
-            raise UsageError(f"--config gives {name.strip()} twice.")
-        properties[name.strip()] = value
-    return properties
-
-
 def _broker(path: str | None, log_directory: str) -> "BrokerConfig":
     from stratalog.config import BrokerConfig
     from stratalog.config.properties import parse_properties
@@ -121,7 +112,7 @@ def _broker(path: str | None, log_directory: str) -> "BrokerConfig":
         try:
             properties = parse_properties(Path(path).read_bytes())
         except OSError as error:
-            raise UsageError(f"--broker-config {path}: {error.strerror}.") from error
+            raise CommandError(f"--broker-config {path}: {error.strerror}.") from error
     # The directory is the one that was named, whatever the broker of that file used.
     broker = BrokerConfig.from_properties(
         {name: value for name, value in properties.items() if name not in ("log.dir", "log.dirs")}

@@ -8,21 +8,21 @@ of ours or by Apache Kafka. Exit code 1 if anything is wrong.
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stratalog.cli.failures import CommandError
+from stratalog.cli.options import JobsOption
 from stratalog.cli.output import (
     OutputFormat,
     OutputOption,
-    UsageError,
-    is_watched,
     plural,
     write_json,
     write_line,
 )
+from stratalog.cli.progress import bytes_bar, log_bytes
 
 if TYPE_CHECKING:
     from stratalog.storage.check import DirectoryReport
@@ -35,11 +35,9 @@ LOOK_AGAIN_AFTER_S = 0.1
 def verify(
     directories: Annotated[
         list[str],
-        typer.Argument(metavar="DIRECTORY...", help="Log directories, or topic-partitions."),
+        typer.Argument(metavar="DIRECTORY", help="Log directories, or topic-partitions."),
     ],
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Threads; by default one for each core.")
-    ] = 0,
+    jobs: JobsOption = 0,
     write_time_ranges: Annotated[
         bool,
         typer.Option(
@@ -49,20 +47,29 @@ def verify(
     ] = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
-    """Check every CRC, record, index, snapshot and checkpoint."""
+    """Check every CRC, record, index, snapshot and checkpoint.
+
+    Directories may be in use, by stratalog or by Apache Kafka. Exit code 1 if anything is wrong.
+
+    \b
+    Examples:
+      stratalog log verify data
+      stratalog log verify --jobs 4 data/orders-0 data/orders-1
+    """
     from concurrent.futures import ThreadPoolExecutor
 
     from stratalog.storage.check import CheckRun
     from stratalog.storage.files import OsFileSystem
     from stratalog.storage.time_range_filling import fill_time_ranges
 
-    if jobs < 0:
-        raise UsageError(f"--jobs {jobs} cannot be negative.")
     files = OsFileSystem()
     if write_time_ranges:
         _refuse_owned(directories)
     started = time.monotonic()
-    with _progress(directories) as progress, ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
+    with (
+        bytes_bar("verify", lambda: _log_bytes(directories)) as progress,
+        ThreadPoolExecutor(jobs or os.cpu_count()) as pool,
+    ):
         run = CheckRun(
             files,
             submit=pool.submit,
@@ -95,43 +102,24 @@ def _refuse_owned(directories: list[str]) -> None:
         root = find_replicas(OsFileSystem(), directory).log_directory
         owner = lock_owner(f"{root}/{LOCK_FILE}")
         if owner is not None:
-            raise UsageError(
+            raise CommandError(
                 f"{root} is owned by process {owner}, which may be writing to it. A stratalog "
                 "broker writes time ranges itself; stop any other, or verify without "
                 "--write-time-ranges."
             )
 
 
-@contextmanager
-def _progress(directories: list[str]) -> Iterator[Callable[[int], None]]:
-    """Counts bytes; draws a bar on stderr if a person is watching."""
-    if not is_watched():
-        yield lambda _bytes: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
-
-    console = Console(stderr=True)
-    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("verify", total=_log_bytes(directories))
-        yield lambda count: bar.advance(task, count)
-
-
 def _log_bytes(directories: list[str]) -> int:
-    """How much there is to read, about: only for the bar."""
     from stratalog.errors import StratalogError
     from stratalog.storage.files import OsFileSystem
-    from stratalog.storage.inspection import find_replicas, list_replica
+    from stratalog.storage.inspection import find_replicas
 
-    files = OsFileSystem()
     total = 0
     for directory in directories:
         try:
-            for path in find_replicas(files, directory).replicas:
-                total += sum(segment.size_bytes for segment in list_replica(files, path).segments)
+            total += log_bytes(find_replicas(OsFileSystem(), directory).replicas)
         except StratalogError:
-            continue
+            continue  # the check says what is the matter with it
     return total
 
 
@@ -181,6 +169,10 @@ def _write_json(
                     "replicas": len(report.replicas),
                     "segments": sum(len(replica.segments) for replica in report.replicas),
                     "size_bytes": sum(replica.size_bytes for replica in report.replicas),
+                    "records": {
+                        Path(replica.directory).name: replica.record_count
+                        for replica in report.replicas
+                    },
                     "findings": [asdict(finding) for finding in report.findings],
                 }
                 for report in reports

@@ -59,6 +59,46 @@ _DIFFERENCES = """
 """
 
 
+# What Kafka has and nothing here reads: followers, elections, plugins, remote storage and the like.
+NO_EFFECT = frozenset(
+    (
+        "alter.config.policy.class.name",
+        "auto.leader.rebalance.enable",
+        "background.threads",
+        "broker.rack",
+        "create.topic.policy.class.name",
+        "delete.records.purgatory.purge.interval.requests",
+        "fetch.purgatory.purge.interval.requests",
+        "follower.replication.throttled.replicas",
+        "leader.imbalance.check.interval.seconds",
+        "leader.replication.throttled.replicas",
+        "local.retention.bytes",
+        "local.retention.ms",
+        "log.dir.failure.timeout.ms",
+        "log.local.retention.bytes",
+        "log.local.retention.ms",
+        "max.request.partition.size.limit",
+        "num.replica.fetchers",
+        "producer.purgatory.purge.interval.requests",
+        "remote.log.copy.disable",
+        "remote.log.delete.on.disable",
+        "replica.fetch.backoff.ms",
+        "replica.fetch.max.bytes",
+        "replica.fetch.min.bytes",
+        "replica.fetch.response.max.bytes",
+        "replica.fetch.wait.max.ms",
+        "replica.selector.class",
+        "replica.socket.receive.buffer.bytes",
+        "replica.socket.timeout.ms",
+        "socket.receive.buffer.bytes",
+        "socket.send.buffer.bytes",
+        "transaction.max.timeout.ms",
+        "unclean.leader.election.enable",
+        "unclean.leader.election.interval.ms",
+    )
+)
+
+
 def render() -> str:
     """The whole page."""
     topic = settings_of(TopicConfig).values()
@@ -88,6 +128,8 @@ def _table(settings: Iterable[Setting], *, with_synonyms: bool) -> Iterator[str]
             cells.insert(4, ", ".join(f"`{name}`" for name in each.synonyms) or "none")
         if each.internal:
             cells[0] += " (internal)"
+        if each.name in NO_EFFECT:
+            cells[-1] += " *Checked; has no effect here.*"
         yield f"| {' | '.join(cells)} |\n"
 
 

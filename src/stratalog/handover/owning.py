@@ -26,7 +26,7 @@ from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
 
 # What was staged is checked by as many at a time: there is nothing else to be done.
-_CHECK_THREADS = 4
+_WORK_THREADS = 4
 
 
 class OwnerConfig(NamedTuple):
@@ -79,7 +79,7 @@ class UndecidedError(StratalogError):
 
 def commit_here(opened: OpenedBroker, manifest: Manifest) -> CommitResult:
     """All steps of a commit."""
-    opened.logs.commits.check_threads = _CHECK_THREADS
+    opened.logs.commits.work_threads = _WORK_THREADS
     commit = opened.logs.commits.plan(manifest)
     if isinstance(commit, CommitResult):
         return commit

@@ -769,9 +769,12 @@ class RowEncoder:
         *,
         now_ms: int,
         ticks_a_ms: int = 1,
+        earliest_ms: int = 0,
+        latest_ms: int = ...,
     ) -> list[tuple[int, Buffer, int, int, int, int]]:
         """Take all rows; returns what became full, as ``flush`` does. ``headers`` are the columns
-        of lists, structs, keys and values; ``timestamp`` counts so many ticks in a millisecond."""
+        of lists, structs, keys and values; ``timestamp`` counts so many ticks in a millisecond, and
+        where it is not null lies from ``earliest_ms`` to ``latest_ms``."""
     def flush(self) -> list[tuple[int, Buffer, int, int, int, int]]:
         """What is left: partition, bytes, record count, base and largest timestamp and first row
         of each batch. The bytes are a whole batch, or if it is to be compressed the room for a

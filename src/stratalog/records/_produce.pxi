@@ -15,6 +15,7 @@ cdef enum:
     ROW_PARTITION
     ROW_KEY_MISSING
     ROW_TIMESTAMP
+    ROW_TIMESTAMP_BOUNDS
     ROW_BROKEN_KEY
     ROW_BROKEN_VALUE
     ROW_BROKEN_HEADERS
@@ -66,6 +67,8 @@ cdef struct Encoding:
     Scratch full                    # FullBatch, in the order in which they became so
     int64_t rows_before             # rows of earlier calls
     int64_t now_ms
+    int64_t earliest_ms             # what a row may say
+    int64_t latest_ms
     int64_t ticks_a_ms
     bint needs_keys
     bint is_compressed
@@ -301,9 +304,11 @@ cdef class RowEncoder:
         return self.encoding.rows_before
 
     def add(self, RowColumn partitions not None, RowColumn key, RowColumn value not None,
-            RowColumn timestamp, tuple headers, *, int64_t now_ms, int64_t ticks_a_ms=1):
+            RowColumn timestamp, tuple headers, *, int64_t now_ms, int64_t ticks_a_ms=1,
+            int64_t earliest_ms=0, int64_t latest_ms=INT64_MAX):
         """Take all rows; returns what became full, as flush() does. `headers` are the columns of
-        lists, structs, keys and values; `timestamp` counts so many ticks in a millisecond."""
+        lists, structs, keys and values; `timestamp` counts so many ticks in a millisecond, and
+        where it is not null lies from `earliest_ms` to `latest_ms`."""
         cdef RowColumn lists = None
         cdef RowColumn structs = None
         cdef RowColumn header_keys = None
@@ -330,6 +335,8 @@ cdef class RowEncoder:
             raise ValueError(f"{ticks_a_ms} ticks a millisecond, at {now_ms} ms")
         self.refuse_if_broken()
         self.encoding.now_ms = now_ms
+        self.encoding.earliest_ms = earliest_ms
+        self.encoding.latest_ms = latest_ms
         self.encoding.ticks_a_ms = ticks_a_ms
         with nogil:
             fault = encode_rows(&self.encoding, partitions, key, value, timestamp, lists, structs,
@@ -338,7 +345,11 @@ cdef class RowEncoder:
             self.is_broken = True
             if fault == ROW_MEMORY:
                 raise MemoryError("no room for the batches of a load")
-            raise InvalidRowError(self.encoding.rows_before + index, *ROW_FAULTS[fault])
+            if fault == ROW_TIMESTAMP_BOUNDS:
+                told = "timestamp", self.outside(number_of(timestamp, index) // ticks_a_ms)
+            else:
+                told = ROW_FAULTS[fault]
+            raise InvalidRowError(self.encoding.rows_before + index, *told)
         self.encoding.rows_before += partitions.rows
         return self.take()
 
@@ -354,6 +365,13 @@ cdef class RowEncoder:
             self.is_broken = True
             raise MemoryError("no room for the batches of a load")
         return self.take()
+
+    cdef str outside(self, int64_t timestamp_ms):
+        return (
+            f"{timestamp_ms} ms is outside of {self.encoding.earliest_ms} to"
+            f" {self.encoding.latest_ms}, which is what message.timestamp.before.max.ms and"
+            " message.timestamp.after.max.ms of the topic allow at the time of writing"
+        )
 
     cdef int refuse_if_broken(self) except -1:
         if self.is_broken:
@@ -407,6 +425,8 @@ cdef int encode_rows(Encoding *encoding, RowColumn partitions, RowColumn keys, R
             if row.timestamp_ms < 0:
                 return ROW_TIMESTAMP
             row.timestamp_ms //= encoding.ticks_a_ms
+            if not encoding.earliest_ms <= row.timestamp_ms <= encoding.latest_ms:
+                return ROW_TIMESTAMP_BOUNDS
         if lists is not None:
             fault = measure_headers(lists, structs, header_keys, header_values, i, &row)
             if fault:

@@ -15,8 +15,9 @@ timestamp    the record's timestamp, rounded down to milliseconds; null is the t
 Within a partition, records have the order of their rows. A batch ends before the record that would
 make it larger than ``batch_bytes``, before compression; a record that is larger alone is a batch of
 its own. What is refused is what Kafka's producer refuses (a timestamp before 1970, a header
-without a key), what no batch can hold, and what the topic does not take: ``InvalidRowError``
-names the row. The same rows with the same settings always give the same bytes.
+without a key), what no batch can hold, and what the topic does not take, a timestamp too far from
+the time of writing among it: ``InvalidRowError`` names the row. The same rows with the same
+settings always give the same bytes.
 
 Batches are those of a producer without an id: base offset 0, no leader epoch, CreateTime. Their
 offsets are given to them by whoever writes them to a file.
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 BATCH_BYTES = 256 * 1024
 MEMORY_BYTES = 64 * 1024 * 1024
 NO_LIMIT_BYTES = 2**31 - 1
+NO_LIMIT_MS = 2**63 - 1
 
 _HEADER_BYTES = 61
 _FullBatch = tuple[int, "Buffer", int, int, int, int]
@@ -79,8 +81,12 @@ class BatchEncoder:
         max_message_bytes: int = NO_LIMIT_BYTES,
         compacted: bool = False,
         memory_bytes: int = MEMORY_BYTES,
+        before_max_ms: int = NO_LIMIT_MS,
+        after_max_ms: int = NO_LIMIT_MS,
     ) -> None:
         self._codec = codec
+        self._before_max_ms = before_max_ms
+        self._after_max_ms = after_max_ms
         self._level = check_level(codec, level)
         self._max_message_bytes = max_message_bytes
         self._encoder = RowEncoder(
@@ -118,6 +124,8 @@ class BatchEncoder:
                 header_columns(rows.column("headers")) if "headers" in names else None,
                 now_ms=now_ms,
                 ticks_a_ms=ticks_a_ms,
+                earliest_ms=max(now_ms - self._before_max_ms, 0),
+                latest_ms=min(now_ms + self._after_max_ms, NO_LIMIT_MS),
             )
         )
 

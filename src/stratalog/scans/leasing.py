@@ -40,7 +40,9 @@ from stratalog.storage.leases import (
 from stratalog.storage.owner_file import Owner, read_owner
 
 SECONDS = 600
-_ASK_SECONDS = 5
+_CONNECT_SECONDS = 5
+# A broker that is busy is still one that keeps leases; a file beside its own would be a second one.
+_ANSWER_SECONDS = 30
 _ANSWER_BYTES_MAX = 16 << 20
 _RENEWALS_A_LEASE = 3
 
@@ -283,10 +285,12 @@ def _ask(owner: Owner, path: str, body: dict[str, Any] | None = None) -> _Answer
     parts = urlsplit(owner.admin)
     if not parts.hostname:
         return _Answer(0, {})
-    channel = HTTPConnection(parts.hostname, parts.port, timeout=_ASK_SECONDS)
+    channel = HTTPConnection(parts.hostname, parts.port, timeout=_CONNECT_SECONDS)
     headers = {"Authorization": f"Bearer {owner.token}", "Content-Type": "application/json"}
     try:
         method = "GET" if body is None else "POST"
+        channel.connect()
+        channel.sock.settimeout(_ANSWER_SECONDS)
         channel.request(method, path, None if body is None else json.dumps(body), headers)
         response = channel.getresponse()
         found = json.loads(response.read(_ANSWER_BYTES_MAX))

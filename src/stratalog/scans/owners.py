@@ -18,7 +18,7 @@ from stratalog.storage.layout import LOCK_FILE, OWNER_FILE, TopicPartition
 from stratalog.storage.owner_file import Owner, read_owner
 from stratalog.storage.readonly import lock_owner
 
-_SECONDS = 10
+_SECONDS = 30
 _ANSWER_BYTES_MAX = 256 << 20
 # More names would not fit a request line; the answer for all of them is not much longer.
 _NAMES_MAX = 50

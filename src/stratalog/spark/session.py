@@ -115,7 +115,8 @@ def _java() -> str:
     if java is None or not os.access(java, os.X_OK):
         place = f"in JAVA_HOME={home}" if home else "on the PATH, and JAVA_HOME is not set"
         raise SparkUnavailableError(
-            f"there is no java {place}. Install Java {JAVA_VERSION_MIN} or newer."
+            f"there is no java {place}. Install Java {JAVA_VERSION_MIN} or newer, for "
+            "Debian the package openjdk-17-jre-headless."
         )
     return java
 

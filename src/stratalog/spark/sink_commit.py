@@ -23,6 +23,7 @@ from stratalog.errors import ConfigError, DiskError
 from stratalog.handover import Handover, open_handover
 from stratalog.handover.errors import CommitUnknownError, HandoverError
 from stratalog.handover.facts import TopicFacts
+from stratalog.records.encoding import NO_LIMIT_MS
 from stratalog.scans.errors import ScanOptionError
 from stratalog.scans.snapshot import read_directory_id
 from stratalog.spark.sink_errors import SinkError
@@ -110,6 +111,7 @@ def _check_writable(facts: TopicFacts, path: str) -> None:
 
 
 def _sink_topic(facts: TopicFacts) -> SinkTopic:
+    rules = facts.rules
     return SinkTopic(
         name=facts.name,
         topic_id=facts.topic_id,
@@ -118,6 +120,9 @@ def _sink_topic(facts: TopicFacts) -> SinkTopic:
         max_message_bytes=facts.max_message_bytes,
         segment_bytes=facts.segment_bytes,
         is_compacted=facts.is_compacted,
+        # Where the owner stamps the records, what rows say counts for nothing.
+        before_max_ms=NO_LIMIT_MS if rules.log_append_time else rules.before_max_ms,
+        after_max_ms=NO_LIMIT_MS if rules.log_append_time else rules.after_max_ms,
     )
 
 

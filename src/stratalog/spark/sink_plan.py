@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pyspark.sql.datasource import WriterCommitMessage
 
 from stratalog.records.compression import Codec
+from stratalog.records.encoding import NO_LIMIT_MS
 from stratalog.spark.sink_options import SinkOptions
 from stratalog.storage.commits.manifest import StagedFile
 from stratalog.storage.layout import TopicPartition
@@ -25,6 +26,9 @@ class SinkTopic:
     max_message_bytes: int
     segment_bytes: int
     is_compacted: bool
+    # How far a row's timestamp may lie before and after the time of writing.
+    before_max_ms: int = NO_LIMIT_MS
+    after_max_ms: int = NO_LIMIT_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

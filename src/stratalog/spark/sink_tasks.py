@@ -215,6 +215,8 @@ class _TopicRows:
             batch_bytes=plan.batch_bytes,
             max_message_bytes=topic.max_message_bytes,
             compacted=topic.is_compacted,
+            before_max_ms=topic.before_max_ms,
+            after_max_ms=topic.after_max_ms,
             memory_bytes=max(OPEN_BYTES_MAX // len(plan.topics), OPEN_BYTES_MIN),
         )
 

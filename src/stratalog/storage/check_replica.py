@@ -80,6 +80,10 @@ class ReplicaReport:
         return sum(facts.size_bytes for facts in self.segments)
 
     @property
+    def record_count(self) -> int:
+        return sum(facts.record_count for facts in self.segments)
+
+    @property
     def log_end_offset(self) -> int:
         return self.segments[-1].next_offset if self.segments else 0
 

@@ -14,9 +14,7 @@ from stratalog.records import (
     BatchHeader,
     ControlRecord,
     SegmentScan,
-    check_crc,
     read_control_batch,
-    read_header,
 )
 from stratalog.storage.check_indexes import (
     IndexContext,
@@ -306,19 +304,6 @@ def _control(data: memoryview) -> ControlRecord | None:
         return read_control_batch(data)
     except CorruptBatchError:
         return None
-
-
-def _whole_batch_bytes(file: File, position: int, end: int) -> int:
-    """The size of the batch at ``position`` if its CRC is right: then its contents are what was
-    written, and nothing in them is a batch of this log. 0 if it is not."""
-    try:
-        header = read_header(file.read_at(position, _HEADER_BYTES), 0, position)
-    except CorruptBatchError:
-        return 0
-    if header is None or position + header.size_bytes > end:
-        return 0
-    data = file.read_at(position, header.size_bytes)
-    return header.size_bytes if check_crc(data) else 0
 
 
 def _is_zeros(file: File, start: int, end: int) -> bool:

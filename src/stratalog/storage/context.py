@@ -51,7 +51,7 @@ class LogContext:
     directory_state: DirectoryState
     flush_on_ack: bool = True
     producer_expiration_ms: int = 86_400_000
-    # transaction.partition.verification.enable, where there is a coordinator to be asked.
+    # transaction.partition.verification.enable: a transaction begins with its coordinator's word.
     verify_transactions: bool = False
     # Told of a roll where acknowledgements do not wait for the disk; whether it sees to the flush
     # of what was rolled, so that the owner's thread need not wait for a whole segment.

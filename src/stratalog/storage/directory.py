@@ -192,6 +192,19 @@ class LogDirectory:
         )
         replace_file(self.files, self._file(META_PROPERTIES), content)
 
+    def belong_to(self, wanted: Identity | None) -> None:
+        """From now on to this node, if to nobody yet; raise if to another."""
+        if wanted is None:
+            return
+        found = self.identity()
+        if found is None:
+            self.assign_identity(Identity(wanted.cluster_id, wanted.node_id, uuid.uuid4()))
+        elif (found.cluster_id, found.node_id) != (wanted.cluster_id, wanted.node_id):
+            raise LogDirectoryError(
+                f"{self.path} belongs to node {found.node_id} of cluster "
+                f"{found.cluster_id!r}, not to node {wanted.node_id} of {wanted.cluster_id!r}"
+            )
+
     # --- what is inside -----------------------------------------------------------------------
 
     def replicas(self) -> list[tuple[str, ReplicaDirectoryName]]:

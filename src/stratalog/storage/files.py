@@ -43,7 +43,9 @@ _KINDS: dict[int, type[DiskError]] = {
     errno.EMFILE: TooManyOpenFilesError,
     errno.ENFILE: TooManyOpenFilesError,
 }
-_libc = ctypes.CDLL(None, use_errno=True)  # for syncfs, which the os module lacks
+# For syncfs and sync_file_range, which the os module lacks.
+_libc = ctypes.CDLL(None, use_errno=True)
+_SYNC_FILE_RANGE_WRITE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +220,15 @@ class OsFile:
     def __del__(self) -> None:
         with suppress(DiskError):
             self.close()
+
+
+def begin_sync(file: File, position: int, size_bytes: int) -> None:
+    """Let the disk begin with what was written there, and wait for nothing: the ``sync`` that
+    makes it durable finds less to do. Only a hint, which no disk but a real one takes."""
+    sync_file_range = getattr(_libc, "sync_file_range", None)  # Linux has it
+    if isinstance(file, OsFile) and sync_file_range is not None:
+        where = ctypes.c_int64(position), ctypes.c_int64(size_bytes)
+        sync_file_range(file.fileno(), *where, _SYNC_FILE_RANGE_WRITE)
 
 
 class OsFileSystem:

@@ -179,6 +179,10 @@ class LogLoader:
         self._progress.opened()
         return log
 
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """For the logs that are made from now on."""
+        self._config = config
+
     def create(self, directory: LogDirectory, path: str, topic: str) -> Log:
         """A new log in an empty directory that has been made for it."""
         context = self._context(directory)
@@ -197,6 +201,7 @@ class LogLoader:
             directory.state,
             flush_on_ack=self._config.log_flush_on_ack,
             producer_expiration_ms=self._config.producer_id_expiration_ms,
+            verify_transactions=self._config.transaction_partition_verification_enable,
             flush_later=self._flush_later,
             leases=self._leases,
             checkpoint_recovery_points=directory.checkpoint_recovery_points,

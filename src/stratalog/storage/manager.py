@@ -94,6 +94,8 @@ class LogManager:
         )
         # Why the last check of a log's retention did not end; gone when one does.
         self.retention_failures: dict[TopicPartition, str] = {}
+        # Set by an owner that tells what retention has deleted; on the owner's thread.
+        self.tell_deleted: Callable[[Log, RetentionPlan[Segment]], None] = lambda _log, _plan: None
         # Set by an owner that flushes on another thread; see LogContext.
         self.flush_later: Callable[[Log], bool] = lambda _log: False
         self._identity = identity
@@ -131,7 +133,7 @@ class LogManager:
         """
         acquire_all(self.directories)
         try:
-            for_each_online(self.directories, self._check_identity)
+            for_each_online(self.directories, lambda each: each.belong_to(self._identity))
         except LogDirectoryError:
             self._release()
             raise
@@ -169,19 +171,6 @@ class LogManager:
             replace(each, clean=False) if each.topic_partition in changed else each
             for each in found.to_open
         ]
-
-    def _check_identity(self, directory: LogDirectory) -> None:
-        wanted = self._identity
-        if wanted is None:
-            return
-        found = directory.identity()
-        if found is None:
-            directory.assign_identity(Identity(wanted.cluster_id, wanted.node_id, uuid.uuid4()))
-        elif (found.cluster_id, found.node_id) != (wanted.cluster_id, wanted.node_id):
-            raise LogDirectoryError(
-                f"{directory.path} belongs to node {found.node_id} of cluster "
-                f"{found.cluster_id!r}, not to node {wanted.node_id} of {wanted.cluster_id!r}"
-            )
 
     # --- finding, making, deleting ------------------------------------------------------------
 
@@ -322,10 +311,14 @@ class LogManager:
                 self.cleaner.forget(log.topic_partition)
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        """Take changed broker settings of the cleaner and of retention's checks; they count from
-        now on. What a topic inherits comes with ``configure``."""
+        """Take changed broker settings of the cleaner, of retention's checks and of transactions;
+        they count from now on. What a topic inherits comes with ``configure``."""
         if self.cleaner is not None:
             self.cleaner.reconfigure(config)
+        self._loader.reconfigure(config)
+        for directory in self.directories:
+            for log in directory.logs.values():
+                log.context.verify_transactions = config.transaction_partition_verification_enable
         self.config = config
         change_periods(self, config)
 
@@ -359,7 +352,10 @@ class LogManager:
             return None  # for a moment: the next check is soon enough
         self.retention_failures.pop(log.topic_partition, None)
         try:
-            return delete_old_segments(log, now_ms)
+            plan = delete_old_segments(log, now_ms)
+            if plan.doomed:
+                self.tell_deleted(log, plan)
+            return plan
         except StorageError as error:
             self.retention_failures[log.topic_partition] = str(error)
             # What the system has run out of comes back, and the next check tries again.

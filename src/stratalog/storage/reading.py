@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from stratalog.errors import OffsetOutOfRangeError
 from stratalog.records import BatchHeader, read_headers
-from stratalog.storage.segment import FileSlice, Segment
+from stratalog.storage.batch_file import FileSlice
+from stratalog.storage.segment import Segment
 from stratalog.storage.transactions import AbortedTransaction
 
 if TYPE_CHECKING:

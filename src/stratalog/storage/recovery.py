@@ -20,12 +20,10 @@ from typing import TypeVar
 from stratalog.config import TopicConfig
 from stratalog.errors import (
     CorruptFileError,
-    CorruptIndexError,
     CorruptSegmentError,
     SegmentOffsetOverflowError,
 )
 from stratalog.records import BatchHeader, SegmentScan, check_crc
-from stratalog.storage.checkpoint import EpochEntry
 from stratalog.storage.context import LogContext
 from stratalog.storage.damage import Damage
 from stratalog.storage.epochs import LeaderEpochs
@@ -45,21 +43,23 @@ from stratalog.storage.layout import (
     parse_segment_file,
     segment_file,
 )
-from stratalog.storage.log import LoadedLog, Log
+from stratalog.storage.log import Log
+from stratalog.storage.log_state import LoadedLog
 from stratalog.storage.ours import KnownDamage, OwnFiles
-from stratalog.storage.producers import CompletedTransaction, ProducerStates
-from stratalog.storage.replay import replay, restore_newest
+from stratalog.storage.producers import ProducerStates
 from stratalog.storage.scanning import Progress, RecoveryReport, SegmentScanner, trusted_prefix
 from stratalog.storage.segment import Segment, SegmentSizes
 from stratalog.storage.segments import Segments
 from stratalog.storage.snapshots import Snapshots
 from stratalog.storage.splitting import is_splittable, split_segment
+from stratalog.storage.state_recovery import (
+    ProducerRecovery,
+    epochs_agree,
+    epochs_of,
+    has_sane_aborts,
+)
 from stratalog.storage.sweep import sweep
 from stratalog.storage.time_range_writing import sweep_time_ranges
-from stratalog.storage.transactions import AbortedTransaction
-
-# A log has a few epochs as a rule; of very many, the latest are the ones that matter.
-_EPOCHS_ASKED = 32
 
 Result = TypeVar("Result")
 
@@ -137,8 +137,8 @@ class _Loading:
         start_offset = max(log_start_offset, segments.first.base_offset)
         for segment in segments:
             segment.is_settled = True
-        if not self._epochs_agree(segments, last, start_offset, clean=clean):
-            self.epochs.replace(self._around_damage(segments, lambda: _epochs_of(segments)))
+        if not epochs_agree(self.epochs, segments, last, start_offset, clean=clean):
+            self.epochs.replace(self._around_damage(segments, lambda: epochs_of(segments)))
             self.report.rebuilt.append(f"{self.directory}/{LEADER_EPOCH_CHECKPOINT}")
         self.epochs.truncate_from_end(log_end_offset)
         self.epochs.truncate_from_start(log_start_offset)
@@ -289,7 +289,7 @@ class _Loading:
         with_aborts = self.own.aborts()
         for segment in unread:
             lost_aborts = segment.base_offset in with_aborts and not segment.has_aborts()
-            if segment.missing or lost_aborts or not _is_sane(segment):
+            if segment.missing or lost_aborts or not has_sane_aborts(segment):
                 self._scan_flushed(segments, segment)
 
     def _scan_flushed(self, segments: Segments, segment: Segment) -> None:
@@ -387,32 +387,6 @@ class _Loading:
             self.report.rebuilt.append(path)
             return LeaderEpochs(self.files, path, [])
 
-    def _epochs_agree(
-        self,
-        segments: Segments,
-        last: BatchHeader | None,
-        log_start_offset: int,
-        *,
-        clean: bool,
-    ) -> bool:
-        """Whether the batches have the epochs that the file gives them: it is a hint, they are
-        the truth. The last batch is asked, the first if the file does not reach back to it, and
-        after an unclean stop those where an epoch begins."""
-        entries = self.epochs.entries
-        offsets = []
-        if not entries or entries[0].start_offset > log_start_offset:
-            offsets.append(log_start_offset)
-        for entry in () if clean else entries[-_EPOCHS_ASKED:]:
-            offsets += [entry.start_offset - 1, entry.start_offset]
-        batches = [_batch_at(segments, offset) for offset in offsets if offset >= log_start_offset]
-        for batch in (last, *batches):
-            if batch is None or batch.magic < 2 or batch.partition_leader_epoch < 0:
-                continue
-            offset = max(batch.base_offset, log_start_offset)
-            if self.epochs.epoch_for_offset(offset) != batch.partition_leader_epoch:
-                return False
-        return True
-
     def _around_damage(self, segments: Segments, step: Callable[[], Result]) -> Result:
         """Do what reads the log, around damage: it may be the first to meet it, in a segment that
         was trusted because it had been flushed. Each such segment is read once to map it."""
@@ -435,92 +409,14 @@ class _Loading:
     def _load_producers(
         self, segments: Segments, log_start_offset: int, log_end_offset: int
     ) -> tuple[Snapshots, ProducerStates]:
-        snapshots = Snapshots.load(self.files, self.directory, self.entries)
-        snapshots.remove_strays(segments.base_offsets)
-        producers = ProducerStates(expiration_ms=self.context.producer_expiration_ms)
-        # Behind the first segment that was read again, a snapshot may tell of batches that were
-        # never flushed and are gone.
-        trusted = min((s.base_offset for s in self.scanner.scanned), default=log_end_offset)
-        snapshots.remove_outside(log_start_offset, trusted)
-        restore_newest(
-            producers, snapshots, at_most=trusted, default=log_start_offset, now_ms=self.now_ms
+        recovery = ProducerRecovery(
+            segments,
+            Snapshots.load(self.files, self.directory, self.entries),
+            ProducerStates(expiration_ms=self.context.producer_expiration_ms),
+            self.scanner.scanned,
+            self.now_ms,
         )
-        aborted = self._replay(producers, segments, snapshots, log_end_offset)
-        there = set(segments)
-        for segment in self.scanner.scanned:
-            wanted = aborted.get(segment.base_offset, [])
-            if segment in there and not _holds(segment, wanted):
-                segment.transaction_index.rebuild(wanted)
-                self.report.rebuilt.append(segment.transaction_index.path)
+        self.report.rebuilt += recovery.run(log_start_offset, log_end_offset)
         if self.scanner.scanned:
             self.own.keep_aborts(segments)
-        return snapshots, producers
-
-    def _replay(
-        self,
-        producers: ProducerStates,
-        segments: Segments,
-        snapshots: Snapshots,
-        log_end_offset: int,
-    ) -> dict[int, list[AbortedTransaction]]:
-        aborted: dict[int, list[AbortedTransaction]] = {}
-
-        def on_completed(segment: Segment, done: CompletedTransaction) -> None:
-            if done.is_aborted:
-                aborted.setdefault(segment.base_offset, []).append(
-                    AbortedTransaction(
-                        done.producer_id,
-                        done.first_offset,
-                        done.last_offset,
-                        producers.last_stable_offset_after(done),
-                    )
-                )
-
-        scanned = {segment.base_offset for segment in self.scanner.scanned}
-        ends = [*segments.base_offsets[1:], log_end_offset]
-        for base_offset, end_offset in zip(segments.base_offsets, ends, strict=True):
-            if end_offset <= producers.map_end_offset:
-                continue
-            if base_offset in scanned:
-                producers.remove_expired(self.now_ms)
-            replay(producers, segments, end_offset=end_offset, on_completed=on_completed)
-            if base_offset in scanned and end_offset > producers.last_snapshot_offset:
-                snapshots.write(end_offset, producers, durable=True)
-                producers.last_snapshot_offset = end_offset
-        return aborted
-
-
-def _is_sane(segment: Segment) -> bool:
-    if not segment.transaction_index.exists:
-        return True
-    try:
-        segment.transaction_index.sanity_check()
-        return segment.confirms_aborted()
-    except (CorruptIndexError, CorruptSegmentError):
-        return False
-
-
-def _batch_at(segments: Segments, offset: int) -> BatchHeader | None:
-    segment = segments.floor(offset)
-    try:
-        return None if segment is None else segment.find(offset)
-    except CorruptSegmentError:
-        return None
-
-
-def _holds(segment: Segment, wanted: list[AbortedTransaction]) -> bool:
-    try:
-        return list(segment.transaction_index) == wanted
-    except CorruptIndexError:
-        return False
-
-
-def _epochs_of(segments: Segments) -> list[EpochEntry]:
-    """The epochs that the batches themselves tell of."""
-    found: list[EpochEntry] = []
-    for segment in segments:
-        for header in segment.headers():
-            epoch = header.partition_leader_epoch
-            if header.magic >= 2 and epoch >= 0 and (not found or epoch > found[-1].epoch):
-                found.append(EpochEntry(epoch, header.base_offset))
-    return found
+        return recovery.snapshots, recovery.producers

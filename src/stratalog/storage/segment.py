@@ -2,14 +2,15 @@
 
 Segments divide a log's offsets: this one owns all from ``base_offset`` up to its successor's, and
 its first batch may start later, since compaction leaves gaps. Batches are stored exactly as they
-travel on the wire, so a fetch can hand file bytes to the network untouched.
+travel on the wire, so a fetch can hand file bytes to the network untouched. How they are found is
+in ``batch_file``; here they are appended, timed, confirmed and cut.
 
 Only the last segment of a log accepts appends. The owner serializes writers. Readers need no lock:
 they stay below the high watermark, where, unclean elections aside, bytes no longer change.
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -17,7 +18,6 @@ from typing_extensions import Buffer
 
 from stratalog.config import TopicConfig
 from stratalog.errors import (
-    CorruptBatchError,
     CorruptIndexError,
     CorruptSegmentError,
     DiskError,
@@ -27,26 +27,19 @@ from stratalog.errors import (
 )
 from stratalog.records import (
     BatchHeader,
-    check_crc,
-    find_batch,
     find_record_by_timestamp,
-    read_header,
-    read_headers,
 )
-from stratalog.storage.damage import CUT_SHORT, Damage, DamageMap
+from stratalog.storage.batch_file import BatchFile
 from stratalog.storage.files import File, FileSystem
 from stratalog.storage.handles import HandleCache
 from stratalog.storage.index import (
     NO_TIMESTAMP,
     RELATIVE_OFFSET_MAX,
-    OffsetIndex,
     TimeIndex,
     TimestampOffset,
 )
 from stratalog.storage.layout import (
     DELETED_SUFFIX,
-    LOG_SUFFIX,
-    OFFSET_INDEX_SUFFIX,
     SEGMENT_SUFFIXES,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
@@ -55,33 +48,6 @@ from stratalog.storage.layout import (
 from stratalog.storage.time_range_writing import TimeRangeWriter, remove_time_ranges
 from stratalog.storage.time_ranges import EARLIEST_MS, range_bytes
 from stratalog.storage.transactions import AbortedTransaction, TransactionIndex
-
-# A lookup reads this much at a time: a little more than the default index interval, so that
-# most searches between two index entries end in one read.
-_LOOKUP_BYTES = 4096 + 64
-_WALK_BYTES = 256 * 1024
-_HEADER_BYTES = 61
-
-
-@dataclass(slots=True)  # not frozen: that would make each three times as dear
-class FileSlice:
-    """Bytes of a file, fit for ``sendfile``: nothing has been read yet.
-
-    Holding the slice keeps the file open, also when it is deleted or its segment closed meanwhile.
-    """
-
-    file: File
-    position: int
-    size_bytes: int
-
-    def __len__(self) -> int:
-        return self.size_bytes
-
-    def fileno(self) -> int:
-        return self.file.fileno()
-
-    def read(self) -> bytes:
-        return self.file.read_at(self.position, self.size_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +70,7 @@ class SegmentSizes:
     modified_ms: int = 0
 
 
-class Segment:
+class Segment(BatchFile):
     def __init__(
         self,
         files: FileSystem,
@@ -117,35 +83,24 @@ class Segment:
         sizes: SegmentSizes | None = None,
     ) -> None:
         sizes = sizes or SegmentSizes()
-        self.base_offset = base_offset
-        self.size_bytes = sizes.log_bytes
+        super().__init__(
+            files,
+            directory,
+            base_offset,
+            config,
+            handles,
+            size_bytes=sizes.log_bytes,
+            offset_index_bytes=sizes.offset_index_bytes,
+        )
         self.created_ms = created_ms
         self._listed_ms = sizes.modified_ms or created_ms
         self.jitter_ms = _draw_jitter(config)
-        self.damage = DamageMap()
-        # Once opening has settled how the file ends, it ends with a whole batch. Before that, and
-        # in a file that somebody else is writing, the last one may be on its way.
-        self.is_settled = False
         self.missing: list[str] = []  # kinds of index that were not there when it was opened
-        self.recently_used = False
-        self._files = files
-        self._directory = directory
-        self._config = config
-        self._handles = handles
-        self._file: File | None = None
         # None: not looked up yet. A closed segment finds these when somebody asks.
         self._max_timestamp: TimestampOffset | None = None
         self._first_timestamp_ms: int | None = None
         self._unindexed_bytes = 0
         self._time_ranges: TimeRangeWriter | None = None  # of the segment that is appended to
-        self._has_large_batches = False  # so large that each has an index entry, as far as seen
-        self.offset_index = OffsetIndex(
-            files,
-            self._path(OFFSET_INDEX_SUFFIX),
-            base_offset,
-            max_bytes=config.segment_index_bytes,
-            size_bytes=sizes.offset_index_bytes,
-        )
         self.time_index = TimeIndex(
             files,
             self._path(TIME_INDEX_SUFFIX),
@@ -159,13 +114,6 @@ class Segment:
             base_offset,
             exists=sizes.has_transaction_index,
         )
-
-    def _path(self, suffix: str) -> str:
-        return segment_file(self._directory, self.base_offset, suffix)
-
-    @property
-    def path(self) -> str:
-        return self._path(LOG_SUFFIX)
 
     def __repr__(self) -> str:
         return f"<Segment {self.path} of {self.size_bytes} bytes>"
@@ -203,15 +151,6 @@ class Segment:
             raise
         return segment
 
-    def file(self, *, create: bool = False) -> File:
-        """The ``.log``, opened when needed. One that has vanished is an error, not empty."""
-        self.recently_used = True
-        file = self._file
-        if file is None:
-            file = self._file = self._files.open(self.path, create=create)
-            self._handles.opened(self)
-        return file
-
     def hand_over(self, handles: HandleCache) -> None:
         """Let go of all files; from now on they are counted by ``handles``."""
         self._handles.closed(self)
@@ -219,8 +158,7 @@ class Segment:
         self._handles = handles
 
     def release(self) -> None:
-        self._file = None
-        self.offset_index.release()
+        super().release()
         self.time_index.release()
         self.transaction_index.release()
 
@@ -351,132 +289,7 @@ class Segment:
             self._unindexed_bytes = 0
             self.time_index.maybe_append(found.timestamp_ms, found.offset)
 
-    # --- finding ------------------------------------------------------------------------------
-
-    def find(self, offset: int) -> BatchHeader | None:
-        """The first batch whose last offset is not below ``offset``."""
-        if self._has_large_batches and not self.damage:
-            header = self._find_indexed(offset)
-            if header is not None:
-                return header
-        hidden = self.damage.holding(offset)
-        if hidden is not None:
-            raise self._corrupt(hidden)
-        header = self._walk_to(self._start_position(offset), offset)
-        if header is not None:
-            self._has_large_batches = header.size_bytes > self._config.index_interval_bytes
-            if header.base_offset > offset and header.position > 0:
-                self._check_gap(header, offset)
-        return header
-
-    def _find_indexed(self, offset: int) -> BatchHeader | None:
-        """The batch that holds ``offset``, if it has an index entry of its own and the log
-        confirms it: one read instead of three for who reads large batches in a row."""
-        entry = self.offset_index.at_or_after(offset)
-        if entry is None or not 0 < entry.position < self.size_bytes:
-            return None
-        position = entry.position
-        try:
-            header = read_header(self.file().read_at(position, _HEADER_BYTES), 0, position)
-        except CorruptBatchError:
-            return None
-        if (
-            header is None
-            or not header.base_offset <= offset <= header.last_offset == entry.offset
-            or position + header.size_bytes > self.size_bytes
-        ):
-            return None
-        return header
-
-    def _check_gap(self, header: BatchHeader, offset: int) -> None:
-        """Offsets are missing before ``header``. Compaction leaves such gaps, and so does a batch
-        whose damaged header claims fewer offsets than it has."""
-        before = None
-        for batch in self.headers(self._start_position(offset), header.position):
-            before = batch
-        if before is not None and not self._is_intact(before):
-            raise CorruptSegmentError(
-                self.path, before.position, offset, "its CRC does not match its contents"
-            )
-
-    def position_of(self, offset: int) -> int:
-        """Where the first batch that ends at ``offset`` or later begins, or the damage that hides
-        it; the segment's end if there is none."""
-        damage = self.damage.holding(offset)
-        if damage is not None:
-            return damage.start_position
-        header = self.find(offset)
-        return self.size_bytes if header is None else header.position
-
-    def _start_position(self, offset: int) -> int:
-        """Where to begin looking for ``offset``: what the index says, if the log confirms it."""
-        hint = self.offset_index.lookup(offset)
-        if hint.position == 0:
-            return 0
-        if not 0 < hint.position < self.size_bytes or self.damage.covers(hint.position):
-            return 0
-        try:
-            header = read_header(
-                self.file().read_at(hint.position, _HEADER_BYTES), 0, hint.position
-            )
-        except CorruptBatchError:
-            return 0
-        if header is None or header.position + header.size_bytes > self.size_bytes:
-            return 0
-        if header.last_offset == hint.offset:
-            return hint.position
-        # Older releases of Kafka indexed a whole append by its last offset, at its first batch.
-        # Such an entry is as good if a real batch starts there and the offset is not before it.
-        if self.base_offset <= header.base_offset <= offset and self._is_intact(header):
-            return hint.position
-        return 0
-
-    def _is_intact(self, header: BatchHeader) -> bool:
-        return check_crc(self.file().read_at(header.position, header.size_bytes))
-
-    def _walk_to(self, position: int, offset: int) -> BatchHeader | None:
-        while position < self.size_bytes:
-            damage = self.damage.at(position)
-            if damage is not None:
-                if offset < damage.end_offset:
-                    raise self._corrupt(damage)
-                position = damage.end_position
-                continue
-            limit = self.damage.next_start(position, self.size_bytes)
-            chunk = self.file().read_at(position, min(_LOOKUP_BYTES, limit - position))
-            try:
-                found = find_batch(chunk, position, offset, limit)
-            except CorruptBatchError as error:
-                raise CorruptSegmentError(
-                    self.path, error.position, max(error.base_offset, -1), error.reason
-                ) from error
-            if isinstance(found, BatchHeader):
-                if found.position + found.size_bytes <= limit:
-                    return found
-                self._cut_short(found.position, offset)
-                return None
-            if found == position or found > limit:
-                self._cut_short(position, offset)
-                return None
-            position = found
-        return None
-
-    def _cut_short(self, position: int, offset: int) -> None:
-        """What stands at ``position`` runs past the end: damage, or a batch on its way."""
-        if self.is_settled:
-            raise CorruptSegmentError(self.path, position, offset, CUT_SHORT)
-
-    def _corrupt(self, damage: Damage) -> CorruptSegmentError:
-        return CorruptSegmentError(
-            self.path, damage.start_position, damage.start_offset, damage.reason
-        )
-
-    def offset_behind(self, position: int) -> int | None:
-        """The last offset of some batch at or behind ``position``, if the index knows one."""
-        entry = self.offset_index.upper_bound(position)
-        if entry is None or not position <= entry.position < self.size_bytes:
-            return None
-        return entry.offset if self._start_position(entry.offset) == entry.position else None
+    # --- confirming hints ---------------------------------------------------------------------
 
     def confirms_indexes(self) -> bool:
         """Whether the last entries of the indexes are what the log says: appending goes on from
@@ -516,64 +329,6 @@ class Segment:
             and first.producer_id == aborted.producer_id
             and first.is_transactional
         )
-
-    def headers(self, position: int = 0, end_position: int | None = None) -> Iterator[BatchHeader]:
-        """Every batch from ``position`` on, around known damage. CRCs are not checked."""
-        end = self.size_bytes if end_position is None else end_position
-        while position < end:
-            damage = self.damage.at(position)
-            if damage is not None:
-                position = damage.end_position
-                continue
-            limit = self.damage.next_start(position, end)
-            batches = self._read_headers(position, limit)
-            if not batches:
-                self._cut_short(position, -1)
-                return
-            yield from batches
-            position = batches[-1].position + batches[-1].size_bytes
-
-    def _read_headers(self, position: int, limit: int) -> list[BatchHeader]:
-        try:
-            chunk = self.file().read_at(position, min(_WALK_BYTES, limit - position))
-            batches = read_headers(chunk, position, check_crc=False)
-            if batches:
-                return batches
-            # The first batch alone is larger than a chunk, or is the partial tail.
-            header = read_header(chunk, 0, position)
-            if header is None or position + header.size_bytes > limit:
-                return []
-            return [header]
-        except CorruptBatchError as error:
-            raise CorruptSegmentError(
-                self.path, error.position, error.base_offset, error.reason
-            ) from error
-
-    def read_batch(self, header: BatchHeader) -> bytes:
-        return self.file().read_at(header.position, header.size_bytes)
-
-    def last_header(self) -> BatchHeader | None:
-        """The last batch; found from the last index entry on."""
-        last = None
-        for header in self.headers(self._start_position(RELATIVE_OFFSET_MAX + self.base_offset)):
-            last = header
-        return last
-
-    def next_offset(self) -> int:
-        last = self.last_header()
-        return self.base_offset if last is None else last.next_offset
-
-    def whole_size(self, first: BatchHeader, size_bytes: int) -> int:
-        """``size_bytes`` from ``first`` on, less the part of a large batch that they end in the
-        middle of, where the index knows its beginning: who reads the slice would drop it."""
-        if size_bytes < first.size_bytes or not self._has_large_batches:
-            return size_bytes
-        entry = self.offset_index.lower_bound(first.position + size_bytes)
-        cut = 0 if entry is None else entry.position - first.position
-        return cut if first.size_bytes <= cut <= size_bytes else size_bytes
-
-    def slice(self, position: int, size_bytes: int) -> FileSlice:
-        return FileSlice(self.file(), position, size_bytes)
 
     # --- time ---------------------------------------------------------------------------------
 

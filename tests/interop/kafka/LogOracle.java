@@ -43,6 +43,7 @@ import java.util.function.Supplier;
  *
  * Every question opens a partition directory, does one thing under the clock it names, and closes it:
  *
+ *   open     no more than that, and how long it took; after an unclean stop if it says so
  *   plan     what the cleaner's manager would choose: first dirty and first uncleanable offset
  *   clean    that, and one round of the cleaner over it unless it is empty
  *   retain   one pass of deleteOldSegments
@@ -66,9 +67,12 @@ public final class LogOracle {
     private static ObjectNode answer(JsonNode question) {
         ObjectNode answer = JSON.createObjectNode();
         try {
+            long started = System.nanoTime();
             OpenLog open = new OpenLog(question);
+            double openedSeconds = (System.nanoTime() - started) / 1e9;
             try {
                 switch (question.get("op").asText()) {
+                    case "open" -> answer.put("opened_s", openedSeconds);
                     case "plan" -> plan(open, question, answer);
                     case "clean" -> clean(open, question, answer);
                     case "retain" -> retain(open, answer);
@@ -154,7 +158,7 @@ public final class LogOracle {
         answer.put("deleted_segments", open.log.deleteOldSegments());
     }
 
-    /** A partition directory, opened as a broker would after a clean stop. */
+    /** A partition directory, opened as a broker would after a clean stop, or after another one. */
     private static final class OpenLog implements AutoCloseable {
         final FixedTime time;
         final LaterScheduler scheduler = new LaterScheduler();
@@ -179,7 +183,7 @@ public final class LogOracle {
                 new ProducerStateManagerConfig(producerExpirationMs, false),
                 600_000,
                 new LogDirFailureChannel(1),
-                true,
+                question.path("is_clean").asBoolean(true),
                 Optional.empty());
             log.updateHighWatermark(question.path("high_watermark").asLong(log.logEndOffset()));
             if (question.hasNonNull("log_start_offset"))

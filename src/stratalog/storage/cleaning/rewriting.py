@@ -105,10 +105,6 @@ class CleanerStats:
     seconds: float = 0.0
     warnings: list[str] = field(default_factory=list)
 
-    @property
-    def is_map_full(self) -> bool:
-        return self.map_entries >= self.map_capacity > 0
-
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 

@@ -143,9 +143,9 @@ class LogCommits:
         self.leader_epoch: Callable[[Log], int] = lambda log: max(log.epochs.latest_epoch, 0)
         # Without replicas, what is durable is what may be read; who knows of some does it himself.
         self.moves_high_watermark = True
-        # How many threads may check what was staged, and what they do now and then, so that who
-        # has other things to do gets to them.
-        self.check_threads = 1
+        # How many threads may work at what is much, and what they do now and then, so that who has
+        # other things to do gets to them.
+        self.work_threads = 1
         self.pause: Callable[[], None] = lambda: None
         self._janitor = janitor
         self._journals: dict[str, CommitJournal] = {}

@@ -5,8 +5,7 @@ The steps are those of ``work``, for all logs together. After a step that raised
 """
 
 import errno
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from stratalog.storage.commits.committing import LogCommits
 
 COMMITTED = "committed"
+MUCH_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,32 +86,15 @@ class Commit:
     def check(self) -> None:
         """Any thread; long."""
         with self._noting():
-            if self._is_checked_together:
-                self._check_together()
-            else:
-                for work in self._works:
-                    self._commits.go_on()
-                    work.check()
+            self._for_each_work(self._check_one)
             self._sync_together()
             self._check_room()
         with self._writing():
             self._journal.prepare()
 
-    @property
-    def _is_checked_together(self) -> bool:
-        is_safe = self.manifest.kind is CommitKind.APPEND and self._commits.check_threads > 1
-        return is_safe and len(self._works) > 1
-
-    def _check_together(self) -> None:
-        """On a few threads: what is appended is read and checked by kernels, which leave the
-        interpreter to others. The first that fails keeps the rest from beginning."""
-        with ThreadPoolExecutor(min(self._commits.check_threads, os.cpu_count() or 1)) as pool:
-            checks = [pool.submit(work.check) for work in self._works]
-            try:
-                for each in as_completed(checks):
-                    each.result()
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+    def _check_one(self, work: PartitionWork) -> None:
+        self._commits.go_on()
+        work.check()
 
     def _check_room(self) -> None:
         """A disk that is full only once the commit is made would take the logs offline."""
@@ -179,10 +162,12 @@ class Commit:
         """Any thread: what was done is made durable, and the journal told so."""
         with self._writing():
             self._sync_together()
-            for work in self._works:
-                with self._unless_deleted(work):
-                    work.complete()
+            self._for_each_work(self._complete_one)
             self._close()
+
+    def _complete_one(self, work: PartitionWork) -> None:
+        with self._unless_deleted(work):
+            work.complete()
 
     def finish(self) -> CommitResult:
         """Owner's thread."""
@@ -219,6 +204,28 @@ class Commit:
             self._commits.ended(self)
 
     # --- what the steps share -----------------------------------------------------------------
+
+    def _for_each_work(self, step: Callable[[PartitionWork], None]) -> None:
+        """One after the other, or if there is much to append on a few threads: kernels and disks
+        leave the interpreter to others. The first that fails keeps the rest from beginning."""
+        threads = min(self._commits.work_threads, len(self._works))
+        if threads < 2 or not self._is_much:
+            for work in self._works:
+                step(work)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            steps = [pool.submit(step, work) for work in self._works]
+            try:
+                for each in as_completed(steps):
+                    each.result()
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def _is_much(self) -> bool:
+        """So much that threads save more than they cost."""
+        size_bytes = sum(part.size_bytes for part in self.manifest)
+        return self.manifest.kind is CommitKind.APPEND and size_bytes >= MUCH_BYTES
 
     def close(self) -> None:
         """Tell the journal once more that nothing is left to be done, if that did not work."""

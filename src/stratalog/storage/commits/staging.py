@@ -29,7 +29,7 @@ from stratalog.records import BatchHeader, read_headers
 from stratalog.records._kernels import crc32c
 from stratalog.storage.commits.errors import StagedFileError
 from stratalog.storage.commits.manifest import StagedFile, is_staging_id
-from stratalog.storage.files import Entry, File, FileSystem, remove_tree
+from stratalog.storage.files import Entry, File, FileSystem, begin_sync, remove_tree
 from stratalog.storage.layout import (
     LOG_SUFFIX,
     STAGING_DIRECTORY,
@@ -320,6 +320,8 @@ class _OpenFile:
             self.file = self.files.open(self.path)
         if self.waiting:
             self.file.write_at(self.size_bytes, self.waiting)
+            # Who finishes a file waits for its disk: that is to be busy while others compute.
+            begin_sync(self.file, self.size_bytes, self.waiting_bytes)
             self.size_bytes += self.waiting_bytes
             self.waiting, self.waiting_bytes = [], 0
         return self.file

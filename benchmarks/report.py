@@ -1,0 +1,260 @@
+"""What is told of ``results.json``: the README's figures, docs/comparison.md and the plots.
+
+All of it is made from that file alone, so that a test can make it again and see whether anybody
+wrote a figure by hand. Where we are slower than a rival comes first, the worst of it at the top.
+
+In Markdown, what stands between two comments is written here:
+
+    <!-- figures -->          in the README, to <!-- /figures -->
+    <!-- figure ID -->        anywhere in README and docs, to <!-- /figure -->: our median of a row;
+                              ``ID theirs`` the peer's, ``ID ratio`` ours by theirs
+"""
+
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from benchmarks.entries import BY_NAME, CHAPTERS, DEFAULT, ENTRIES
+from benchmarks.measurement import Measurement, short
+from benchmarks.plots import all_plots
+from benchmarks.results import Results, slower_first
+from benchmarks.svg import Plot
+from benchmarks.table import bar, ratio, spread, verdict
+
+BLOCK = re.compile(r"(?<=<!-- figures -->\n).*?(?=<!-- /figures -->)", re.DOTALL)
+FIGURE = re.compile(r"(<!-- figure (\S+?)(?: (theirs|ratio))? -->).*?(<!-- /figure -->)", re.DOTALL)
+COMPARISON = Path("docs/comparison.md")
+PLOTS = Path("docs/plots")
+HEAD = """\
+This page is written by `python -m benchmarks report` from `benchmarks/results.json`, which
+`make bench` makes: about 35 minutes on two cores. `make bench ONLY=NAME` measures one entry again.
+Do not edit it; a test compares it with the file.
+
+Every figure is a median, with the least and the most of its repeats in brackets. A ratio is ours
+by theirs in the unit of the row. Sides take turns within a run, so that what else the machine does
+meets them alike. Apache Kafka runs with the JVM flags and settings of its own start script. Brokers
+acknowledge from the page cache in the rows that are held against each other
+(`log.flush.on.ack=false`, as Apache Kafka does); rows with *each acknowledgement on disk* are
+stratalog's default."""
+
+
+def write_report(results: Results, root: Path) -> list[Path]:
+    """The files whose contents changed."""
+    made = report_files(results, root)
+    changed = []
+    for path, content in made.items():
+        target = root / path
+        if not target.exists() or target.read_text() != content:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(content)
+            changed.append(target)
+    for old in sorted((root / PLOTS).glob("*.svg")):
+        if old.relative_to(root) not in made:
+            old.unlink()
+            changed.append(old)
+    return changed
+
+
+def report_files(results: Results, root: Path) -> Mapping[Path, str]:
+    """All that is made from the results, by its path: nothing is written."""
+    plots = all_plots(results)
+    made = {PLOTS / f"{plot.name}.svg": plot.draw() for plot in plots}
+    made[COMPARISON] = comparison(results, plots)
+    readme = (root / "README.md").read_text()
+    made[Path("README.md")] = BLOCK.sub(lambda _: readme_block(results), readme)
+    for page in sorted(
+        [Path("README.md"), *(p.relative_to(root) for p in root.glob("docs/**/*.md"))]
+    ):
+        text = made.get(page) or (root / page).read_text()
+        if FIGURE.search(text):
+            made[page] = with_figures(text, results)
+    return made
+
+
+def with_figures(text: str, results: Results) -> str:
+    def figure(found: re.Match[str]) -> str:
+        row = results.row(found[2])
+        if row is None:
+            raise ValueError(f"there is no row {found[2]} in results.json")
+        return f"{found[1]}{one_figure(row, found[3])}{found[4]}"
+
+    return FIGURE.sub(figure, text)
+
+
+def one_figure(row: Measurement, which: str | None) -> str:
+    if which == "ratio":
+        return "?" if row.ratio is None else f"{row.ratio:.2f}"
+    figure = row.theirs if which == "theirs" else row.ours
+    return "?" if figure is None else f"{short(figure.median)} {row.unit}"
+
+
+# --- the README ---------------------------------------------------------------------------------
+
+
+def readme_block(results: Results) -> str:
+    rows = results.all_rows()
+    slower = [row for _, row in slower_first(rows) if row.is_slower]
+    missed = [row for _, row in rows if row.is_met is False and not row.is_slower]
+    ahead = [row for _, row in rows if row.is_headline and row not in slower + missed]
+    lines = wrapped(
+        f"`make bench` on {machine_words(results)}. Medians; a ratio is ours by theirs."
+    )
+    if slower:
+        lines += ["", "Where stratalog is **slower** or costs more, the worst first:", ""]
+        lines += table(slower)
+    else:
+        lines += ["", "In no row is stratalog slower than what it was compared with."]
+    if missed:
+        lines += ["", "Bars that were **missed**:", "", *table(missed)]
+    if ahead:
+        lines += ["", "The rest, in short:", "", *table(ahead)]
+    lines += ["", *not_measured(results)]
+    lines.append(
+        "All rows, with their spread, and plots: [docs/comparison.md](docs/comparison.md)."
+    )
+    return "\n".join(lines) + "\n"
+
+
+def wrapped(words: str) -> list[str]:
+    return textwrap.wrap(words, 100, break_long_words=False, break_on_hyphens=False)
+
+
+def table(rows: list[Measurement]) -> list[str]:
+    lines = ["| what | stratalog | beside it | ratio | bar |", "|---|---|---|---|---|"]
+    for row in rows:
+        theirs = ""
+        if row.theirs is not None and row.peer is not None:
+            theirs = f"{short(row.theirs.median)}, {row.peer.name}"
+        cells = (
+            row.what,
+            f"{short(row.ours.median)} {row.unit}",
+            theirs,
+            ratio(row),
+            barred(row),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def barred(row: Measurement) -> str:
+    wanted = bar(row.bar, row.better, row.unit)
+    return f"{wanted}, **missed**" if row.is_met is False else wanted
+
+
+def machine_words(results: Results) -> str:
+    machine, versions = results.machine, results.versions
+    words = f"{machine['cores']} cores ({machine['cpu']}), {machine['memory_gb']:g} GB"
+    beside = [f"Python {versions['python']}"]
+    for name, label in (("kafka", "Apache Kafka"), ("spark", "Spark")):
+        if versions.get(name):
+            beside.append(f"{label} {versions[name]}")
+    return f"{words}, with {', '.join(beside)}"
+
+
+def not_measured(results: Results) -> list[str]:
+    """A line for each entry that failed, and one for all that were never tried."""
+    runs = results.runs
+    lines = [
+        f"- Not measured: {entry.name}. {runs[entry.name].why_not}"
+        for entry in ENTRIES
+        if entry.name in runs and runs[entry.name].why_not is not None
+    ]
+    if untried := [entry.name for entry in DEFAULT if entry.name not in runs]:
+        lines += wrapped(f"- Not run: {', '.join(untried)}.")
+    return [*lines, ""] if lines else []
+
+
+# --- docs/comparison.md -------------------------------------------------------------------------
+
+
+def comparison(results: Results, plots: list[Plot]) -> str:
+    return "\n".join([*head(results), *slower(results), *charts(plots), *chapters(results)]) + "\n"
+
+
+def head(results: Results) -> Iterator[str]:
+    yield from (
+        "# What was measured",
+        "",
+        *HEAD.splitlines(),
+        "",
+        "| machine | |",
+        "|---|---|",
+    )
+    names = {"cpu": "CPU", "memory_gb": "memory, GB"}
+    for name, value in results.machine.items():
+        yield f"| {names.get(name, name)} | {value} |"
+    yield from ("", "| version | |", "|---|---|")
+    for name, value in results.versions.items():
+        yield f"| {name.replace('_', ' ')} | {value or 'not there'} |"
+    yield from ("", *sources(results), "")
+
+
+def sources(results: Results) -> Iterator[str]:
+    """Which code the figures are of: one line where it is the same for all."""
+    by_source: dict[tuple[str, str], list[str]] = {}
+    for entry in ENTRIES:
+        if entry.name in results.runs:
+            run = results.runs[entry.name]
+            by_source.setdefault((run.source, run.commit), []).append(entry.name)
+    for (source, commit), names in by_source.items():
+        which = "All entries" if len(by_source) == 1 else ", ".join(names)
+        yield f"- {which}: source `{source}`, commit `{commit}`"
+
+
+def slower(results: Results) -> Iterator[str]:
+    rows = [row for _, row in slower_first(results.all_rows()) if row.is_slower]
+    yield from ("## Where stratalog is slower", "")
+    if rows:
+        yield from long_table(rows)
+    else:
+        yield "In no row."
+    yield ""
+    missed = [row for _, row in results.all_rows() if row.is_met is False]
+    if missed:
+        yield from ("## Bars that were missed", "", *long_table(missed), "")
+    failed = not_measured(results)
+    if failed:
+        yield from ("## Not measured", "", *failed)
+
+
+def charts(plots: list[Plot]) -> Iterator[str]:
+    if plots:
+        yield from ("## Plots", "")
+    for plot in plots:
+        yield from (f"![{plot.title}](plots/{plot.name}.svg)", "", f"{plot.caption}.", "")
+
+
+def chapters(results: Results) -> Iterator[str]:
+    for chapter in CHAPTERS:
+        rows = [pair for pair in results.all_rows() if BY_NAME[pair[0]].chapter == chapter]
+        if rows:
+            yield from (f"## {chapter}", "")
+        for entry in ENTRIES:
+            of_entry = [row for name, row in slower_first(rows) if name == entry.name]
+            if of_entry:
+                run = results.runs[entry.name]
+                yield from (f"### {entry.name}", "")
+                yield from (f"`{run.command}`, {run.date}, {run.seconds:.0f} s", "")
+                yield from (*long_table(of_entry), "")
+
+
+def long_table(rows: list[Measurement]) -> Iterator[str]:
+    yield "| what | unit | stratalog | beside it | ratio | bar | | note |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for row in rows:
+        theirs = ""
+        if row.theirs is not None and row.peer is not None:
+            theirs = f"{spread(row.theirs)}, {row.peer.name}"
+        unit = f"{row.unit}, {'more' if row.better == 'higher' else 'less'} is better"
+        cells = (
+            row.what,
+            unit,
+            spread(row.ours),
+            theirs,
+            ratio(row),
+            bar(row.bar, row.better, row.unit),
+            verdict(row),
+            row.note,
+        )
+        yield f"| {' | '.join(cells)} |"

@@ -1,0 +1,101 @@
+"""A process that is a broker and nothing else: signals, limits, and what the interpreter may know.
+
+SIGTERM and Ctrl-C stop it cleanly; a second one ends it at once, which the next start has to
+recover from and nothing acknowledged is lost by. The rest of the broker is imported when it is run,
+so that a signal is heard from the first moment on.
+"""
+
+import asyncio
+import gc
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stratalog.broker.server import Broker
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class _Stopped(BaseException):
+    """A signal while the broker is starting."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def run_broker(
+    properties: Mapping[str, str], *, is_config_known: bool, ready: "Callable[[Broker], None]"
+) -> int:
+    """Run a broker until a signal says otherwise; the exit code. ``ready`` is called when it
+    accepts."""
+    before = {number: signal.signal(number, _stop_start) for number in _SIGNALS}
+    _allow_open_files()
+    try:
+        from stratalog.broker.event_log import log_event, start_event_log, stop_event_log
+        from stratalog.broker.loop_lag import BrokerLoop
+        from stratalog.broker.server import Broker
+        from stratalog.config import BrokerConfig
+
+        config = BrokerConfig.from_properties(properties)
+        handler = start_event_log(style=config.event_log_format)
+        try:
+            if unused := BrokerConfig.unused_names(properties):
+                log_event("settings_unused", names=", ".join(unused))
+            with asyncio.Runner(loop_factory=BrokerLoop) as runner:
+                runner.run(_serve(lambda: Broker(config, is_config_known=is_config_known), ready))
+        finally:
+            stop_event_log(handler)
+    except _Stopped as stopped:
+        return 128 + stopped.number
+    finally:
+        for number, handler_before in before.items():
+            signal.signal(number, handler_before)
+    return 0
+
+
+async def _serve(make_broker: "Callable[[], Broker]", ready: "Callable[[Broker], None]") -> None:
+    broker = make_broker()
+    await broker.start()
+    try:
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, broker.stop_asked.set)
+        _tune_process()
+        ready(broker)
+        await broker.stop_asked.wait()
+        # The loop will be busy with closing logs: only a handler of Python's own is heard then.
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
+            signal.signal(number, _hurry)
+    finally:
+        await broker.stop()
+
+
+def _allow_open_files() -> None:
+    """As many as the system lets this user have: connections and segments are files."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _tune_process() -> None:
+    # What has been imported and opened stays; looking through it again and again finds nothing.
+    gc.freeze()
+    gc.set_threshold(20_000, 50, 100)
+    # A worker that computes lets the loop go on after half a millisecond instead of five.
+    sys.setswitchinterval(0.0005)
+
+
+def _stop_start(number: int, _frame: FrameType | None) -> None:
+    raise _Stopped(number)
+
+
+def _hurry(number: int, _frame: FrameType | None) -> None:
+    os._exit(128 + number)

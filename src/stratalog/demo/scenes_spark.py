@@ -1,0 +1,158 @@
+"""Scenes with Spark on the log's files: a query that prunes, a stream, compaction, a bulk load."""
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import stratalog.spark
+from stratalog.demo.clients import read_from
+from stratalog.demo.data import busiest_hour, minute_text
+from stratalog.demo.screen import Update, rate_text, size_text
+from stratalog.demo.stage import CUSTOMERS, DELIVERIES, ORDERS, TOPICS, Outcome, Stage, wait_until
+from stratalog.spark.jobs import compact, export, load
+from stratalog.spark.jobs.progress import Progress, TaskCounts, told
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
+
+_ORDER = "order long, product string, quantity int, amount double"
+_SHOWN_PRODUCTS = 3
+
+
+def _tasks(update: Update) -> Progress:
+    def tell(counts: TaskCounts) -> None:
+        update(counts.done, counts.known or None)
+
+    return tell
+
+
+def query_an_hour(stage: Stage) -> Outcome:
+    from pyspark.sql.functions import count
+    from pyspark.sql.functions import sum as sum_of
+
+    spark = stage.spark
+    start_ms, end_ms = busiest_hour(stage.orders)
+    start, end = minute_text(start_ms), minute_text(end_ms)
+    where = f"timestamp >= '{start}:00' AND timestamp < '{end}:00'"
+    began = time.monotonic()
+    rows = stratalog.spark.scan(spark, stage.log_dir, topic=ORDERS, where=where, columns=["value"])
+    sold: DataFrame = (
+        rows.selectExpr(f"from_json(cast(value AS string), '{_ORDER}') AS o")
+        .selectExpr("o.product", "o.amount")
+        .groupBy("product")
+        .agg(count("*").alias("orders"), sum_of("amount").alias("euros"))
+        .orderBy("euros", ascending=False)
+    )
+    with stage.screen.progress("Spark asks, tasks") as update, told(spark, _tasks(update)):
+        found: list[Row] = sold.collect()
+    seconds = time.monotonic() - began
+    orders = sum(row["orders"] for row in found)
+    stage.check("orders of one hour", stage.orders.count_between(start_ms, end_ms), orders)
+    plan = stratalog.spark.explain(spark, stage.log_dir, topic=ORDERS, where=where)
+    stage.screen.say(f"SELECT … WHERE {where}", "dim")
+    stage.screen.table(
+        ("product", "orders", "euros"),
+        [
+            (row["product"], f"{row['orders']:,}", f"{row['euros']:,.2f}")
+            for row in found[:_SHOWN_PRODUCTS]
+        ],
+        right="12",
+    )
+    skipped = plan.bytes_total - plan.bytes_kept
+    stage.screen.say(
+        f"{orders:,} orders of that hour. Read: {size_text(plan.bytes_kept)} of "
+        f"{size_text(plan.bytes_total)}, {plan.segments_kept} of {plan.segments} segments; "
+        f"{100 * skipped / plan.bytes_total:.1f} % skipped by the time ranges beside the segments."
+    )
+    of = f"{size_text(skipped)} of {size_text(plan.bytes_total)}"
+    return Outcome(f"{orders:,} orders of one hour; {of} skipped", f"{seconds:.1f} s")
+
+
+def land_in_parquet(stage: Stage) -> Outcome:
+    spark, target = stage.spark, stage.folder.parquet
+    with stage.screen.progress("a stream lands, tasks") as update:
+        result = export(spark, stage.log_dir, ORDERS, target, progress=_tasks(update))
+        landed = spark.read.parquet(str(target)).count()
+    files = list(target.glob("date=*/*.parquet"))
+    stage.check("orders landed in Parquet", stage.books[ORDERS], landed)
+    size = sum(each.stat().st_size for each in files)
+    stage.screen.say(
+        f"{landed:,} rows in {len(files)} files, {size_text(size)}, by date, with a checkpoint: "
+        "run again, it goes on where it stopped."
+    )
+    return Outcome(
+        f"{landed:,} rows into {len(files)} files", rate_text(landed, result.seconds, "rows")
+    )
+
+
+def compact_customers(stage: Stage) -> Outcome:
+    bytes_before = stage.size_bytes(CUSTOMERS)
+    with stage.screen.progress("Spark compacts, tasks") as update:
+        result = compact(stage.spark, stage.log_dir, CUSTOMERS, force=True, progress=_tasks(update))
+    read = sum(each.stats.messages_read for each in result.done)
+    kept = sum(each.stats.messages_kept for each in result.done)
+    before = stage.books[CUSTOMERS]
+    stage.books[CUSTOMERS] -= read - kept
+    bytes_after = stage.size_bytes(CUSTOMERS)
+    truth = stage.customers.last_values()
+    last: dict[bytes | None, bytes | None] = {}
+    for chunk in read_from(stage.broker.address, CUSTOMERS, [0] * TOPICS[CUSTOMERS]):
+        last.update((each.key(), each.value()) for each in chunk)
+    right = sum(last.get(key) == value for key, value in truth.items())
+    stage.check("customers whose last value is the last produced", len(truth), right)
+    forgotten = sum(value is None for value in last.values())
+    stage.check("customers deleted", stage.customers.values.null_count, forgotten)
+    stage.screen.table(
+        ("", "records", "keys", "bytes"),
+        [
+            ("before", f"{before:,}", f"{len(last):,}", f"{bytes_before:,}"),
+            ("after", f"{stage.books[CUSTOMERS]:,}", f"{len(last):,}", f"{bytes_after:,}"),
+        ],
+        right="123",
+    )
+    stage.screen.say(
+        "The active segment of each log is left alone, as Kafka leaves it. A client reads the last "
+        f"value of {right:,} customers, and that {forgotten:,} are deleted."
+    )
+    return Outcome(
+        f"{before:,} records to {stage.books[CUSTOMERS]:,}, {size_text(bytes_before)} to "
+        f"{size_text(bytes_after)}",
+        rate_text(read, result.seconds, "records"),
+    )
+
+
+def load_in_bulk(stage: Stage) -> Outcome:
+    rows = stage.spark.range(stage.sizes.deliveries).selectExpr(
+        "id",
+        "concat('d-', lpad(id, 8, '0')) AS delivery",
+        f"timestamp_millis({stage.end_ms} - 60000 * (id % 20160)) AS at",
+        "element_at(array('left at the door', 'handed over', 'at the neighbours', 'missed'), "
+        "1 + cast(pmod(hash(id), 4) AS int)) AS state",
+    )
+    with stage.screen.progress("Spark loads, tasks") as update:
+        result = load(
+            stage.spark,
+            rows,
+            stage.log_dir,
+            DELIVERIES,
+            key="delivery",
+            value="to_json(struct(id AS order, state, at))",
+            timestamp="at",
+            app=("demo", 1),
+            progress=_tasks(update),
+        )
+    stage.books[DELIVERIES] += result.record_count
+    stage.check("deliveries loaded", stage.sizes.deliveries, result.record_count)
+    wait_until(lambda: bool(_applied(stage)), "the broker's word of the commit")
+    stage.screen.say(
+        f"{result.record_count:,} rows became part of {len(result.partitions)} partitions, all of "
+        f"them or none: the broker took over {size_text(_applied(stage)[-1]['size_bytes'])} of "
+        f"staged segments in {_applied(stage)[-1]['seconds']:.2f} s, and went on serving."
+    )
+    return Outcome(
+        f"{result.record_count:,} rows in one commit",
+        rate_text(result.record_count, result.seconds, "rows"),
+    )
+
+
+def _applied(stage: Stage) -> list[dict[str, Any]]:
+    return stage.broker.events("commit_applied")

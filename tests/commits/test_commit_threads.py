@@ -1,0 +1,94 @@
+"""Much that is committed is worked at by several threads; nothing else about it is different."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from commit_harness import START_MS, new_manager, stage
+from stratalog.config import TopicConfig
+from stratalog.storage.commits.errors import StagedFileError
+from stratalog.storage.commits.manifest import Manifest
+from stratalog.storage.commits.one_commit import MUCH_BYTES
+from stratalog.storage.files import OsFileSystem, begin_sync
+from stratalog.storage.layout import TopicPartition, staging_directory
+from stratalog.storage.manager import LogManager
+from stratalog.testing import ManualClock, SimulatedFileSystem
+
+ORDERS, OTHERS = TopicPartition("orders", 0), TopicPartition("others", 0)
+BATCH_BYTES = 500_000
+HANG_SECONDS = 60
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> LogManager:
+    clock = ManualClock(START_MS)
+    made = new_manager(OsFileSystem(), clock, TopicConfig(), log_dirs=(str(tmp_path),))
+    made.start()
+    for key in (ORDERS, OTHERS):
+        made.create(key)
+    made.commits.work_threads = 2
+    return made
+
+
+def staged(manager: LogManager, size_bytes: int) -> Manifest:
+    """So much in all, half of it for each log."""
+    values = [[b"v" * BATCH_BYTES]] * (size_bytes // BATCH_BYTES // 2 + 1)
+    log_dir = manager.directories[0].path
+    parts = {ORDERS: [values], OTHERS: [values]}
+    return stage(manager.files, manager.clock, parts, log_dir=log_dir)
+
+
+def test_much_is_checked_by_several_threads_at_a_time(manager: LogManager) -> None:
+    met = threading.Barrier(2)
+    seen: set[int] = set()
+
+    def pause() -> None:
+        if threading.get_ident() not in seen:
+            seen.add(threading.get_ident())
+            met.wait(HANG_SECONDS)  # for the other one: alone, this fails
+
+    manager.commits.pause = pause
+    result = manager.commits.run(staged(manager, MUCH_BYTES))
+    assert result.status == "committed"
+    assert len(seen) == 2
+    ends = {key: (0, manager.get(key).log_end_offset) for key in (ORDERS, OTHERS)}
+    assert result.partitions == ends
+    assert ends[ORDERS] == ends[OTHERS] == (0, MUCH_BYTES // BATCH_BYTES // 2 + 1)
+
+
+def test_little_is_checked_by_whoever_commits_it(manager: LogManager) -> None:
+    seen: set[int] = set()
+    manager.commits.pause = lambda: seen.add(threading.get_ident())
+    manager.commits.run(staged(manager, 2 * BATCH_BYTES))
+    assert seen == {threading.get_ident()}
+
+
+def test_what_is_wrong_with_one_log_leaves_all_as_they_were(manager: LogManager) -> None:
+    manifest = staged(manager, MUCH_BYTES)
+    directory = staging_directory(manager.get(OTHERS).directory, manifest.staging_id)
+    path = Path(directory) / manifest.partitions[1].files[0].name
+    broken = bytearray(path.read_bytes())
+    broken[-1] ^= 1
+    path.write_bytes(broken)
+    with pytest.raises(StagedFileError) as told:
+        manager.commits.run(manifest)
+    assert str(path) in str(told.value)
+    assert manager.get(ORDERS).log_end_offset == manager.get(OTHERS).log_end_offset == 0
+    broken[-1] ^= 1
+    path.write_bytes(broken)
+    assert manager.commits.run(manifest).status == "committed"
+
+
+def test_to_begin_with_a_sync_is_a_hint_and_no_operation(tmp_path: Path) -> None:
+    simulated = SimulatedFileSystem(now_ms=lambda: START_MS)
+    simulated.make_directory("/data")
+    for files, path in ((OsFileSystem(), f"{tmp_path}/a"), (simulated, "/data/a")):
+        file = files.open(path, create=True)
+        file.write_at(0, [b"content"])
+        before = simulated.operations
+        begin_sync(file, 0, 7)
+        assert simulated.operations == before
+        assert file.read_at(0, 10) == b"content"
+        file.close()
+        begin_sync(file, 0, 7)  # not even an error
