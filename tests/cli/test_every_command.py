@@ -269,6 +269,30 @@ def test_what_the_system_refuses_is_a_sentence_wherever_it_happens(
 @pytest.mark.parametrize(
     "line",
     [
+        "retention explain {} --config no.such.config=1",
+        "retention run {} --config retention.ms=soon",
+        "cleaner run {} --config cleanup.policy=sometimes",
+        "spark compact --log-dir {} --topic orders --set no.such.setting=1",
+        "serve --log-dir {} --set no.such.setting=1",
+        "serve --log-dir {} --set num.partitions=many",
+        "scan explain --log-dir {} --start soon",
+        "scan explain --log-dir {} --isolation none",
+        "log find {}/orders-0 --timestamp yesterday",
+        "log find {}/orders-0",
+        "log backup elsewhere",
+        "lease release --log-dir {}",
+    ],
+)
+def test_what_cannot_be_meant_is_refused_as_such(nowhere: Path, line: str) -> None:
+    with stratalog.open_directory(nowhere / "logs", create=True) as logs:
+        logs.create("orders")
+
+    assert_one_sentence(run_line(line, nowhere / "logs"), 2)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
         "log repair {}/orders-0",
         "retention run {} --config retention.ms=1",
         "cleaner run {} --config cleanup.policy=compact",

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stratalog.cli.failures import UsageError
 from stratalog.cli.options import TopicsOption
 from stratalog.cli.output import (
     OutputFormat,
@@ -29,6 +28,7 @@ from stratalog.cli.topic_configs import (
     ConfigOption,
     PathArgument,
     choose,
+    choose_to_change,
 )
 
 if TYPE_CHECKING:
@@ -173,18 +173,14 @@ def run(
     Example:
       stratalog cleaner run data --topic customers --config cleanup.policy=compact --dry-run
     """
-    from stratalog.storage.files import OsFileSystem
-    from stratalog.storage.inspection import find_replicas
-
-    files = OsFileSystem()
-    if not find_replicas(files, path).is_log_directory:
-        raise UsageError(f"{path} is one log; name its log directory, and the topic by --topic.")
-    chosen = choose(files, path, topics=topics, configs=configs, broker_config=broker_config)
-    if not chosen.is_known:
-        raise UsageError(
-            "The topics' configs are unknown, so nothing may be cleaned. Give them with --config, "
-            "at least --config cleanup.policy=compact if that is so."
-        )
+    chosen = choose_to_change(
+        path,
+        topics=topics,
+        configs=configs,
+        broker_config=broker_config,
+        what="cleaned",
+        policy="compact",
+    )
     told = _Told(output, dry_run=dry_run)
     plans = _plan_all(chosen, told)
     if dry_run:

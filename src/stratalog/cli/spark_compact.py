@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stratalog.cli.failures import refused_as_usage
 from stratalog.cli.options import LogDirOption, NeededTopicsOption
 from stratalog.cli.output import (
     OutputFormat,
@@ -53,12 +54,12 @@ def compact(
         str | None,
         typer.Option("--strategy", help="'one map', slices, ranges or shuffle."),
     ] = None,
-    broker_config: Annotated[
+    settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--broker-config",
+            "--set",
             metavar="NAME=VALUE",
-            help="A setting of the broker, for when it does not run.",
+            help="A broker setting, for when none runs; may be repeated.",
         ),
     ] = None,
     master: MasterOption = None,
@@ -75,7 +76,12 @@ def compact(
       stratalog spark compact --log-dir data --topic customers --dry-run
       stratalog spark compact --log-dir data --topic customers --force --memory 4g
     """
-    config = pairs(broker_config, "--broker-config")
+    from stratalog.config import BrokerConfig
+    from stratalog.errors import ConfigError
+
+    config = pairs(settings, "--set")
+    with refused_as_usage(ConfigError):
+        BrokerConfig.from_properties(config)  # before Spark starts
 
     def job(spark: "SparkSession", progress: "Progress | None") -> "CompactResult":
         from stratalog.spark.jobs.compacting import compact as run

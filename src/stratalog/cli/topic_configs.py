@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stratalog.cli.failures import CommandError, refused_as_usage
+from stratalog.cli.failures import CommandError, UsageError, refused_as_usage
 from stratalog.cli.values import pairs
 
 if TYPE_CHECKING:
@@ -101,6 +101,31 @@ def choose(
         TopicConfig.from_properties({}, broker=broker),
         bool(configs),
     )
+
+
+def choose_to_change(
+    path: str,
+    *,
+    topics: Sequence[str] | None,
+    configs: Sequence[str] | None,
+    broker_config: str | None,
+    what: str,
+    policy: str,
+) -> Chosen:
+    """The same, for a command that takes something out of the logs of a whole log directory."""
+    from stratalog.storage.files import OsFileSystem
+    from stratalog.storage.inspection import find_replicas
+
+    files = OsFileSystem()
+    if not find_replicas(files, path).is_log_directory:
+        raise UsageError(f"{path} is one log; name its log directory, and the topic by --topic.")
+    chosen = choose(files, path, topics=topics, configs=configs, broker_config=broker_config)
+    if not chosen.is_known:
+        raise UsageError(
+            f"The topics' configs are unknown, so nothing may be {what}. Give them with --config, "
+            f"at least --config cleanup.policy={policy} if that is so."
+        )
+    return chosen
 
 
 def _broker(path: str | None, log_directory: str) -> "BrokerConfig":

@@ -86,9 +86,14 @@ class ShopProducer:
                     producer.poll(_QUEUE_FULL_SECONDS)
         producer.poll(0)
 
+    @property
+    def waiting(self) -> int:
+        """Records that are not acknowledged yet."""
+        return len(self._producer)
+
     def finish(self, tell: Callable[[int], None] = lambda _left: None) -> None:
         """Wait until every record is acknowledged."""
-        known, deadline = len(self._producer), time.monotonic() + ANSWER_SECONDS
+        known, deadline = self.waiting, time.monotonic() + ANSWER_SECONDS
         while (left := self._producer.flush(0.1)) and time.monotonic() < deadline:
             if left < known:
                 known, deadline = left, time.monotonic() + ANSWER_SECONDS

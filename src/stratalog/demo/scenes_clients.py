@@ -77,7 +77,7 @@ def produce(stage: Stage) -> Outcome:
             for start in range(0, len(records), _ROWS_A_TURN):
                 end = min(start + _ROWS_A_TURN, len(records))
                 producer.send(records.topic, records.rows(start, end))
-                update(sent + end, None)
+                update(sent + end - producer.waiting, None)
             sent += len(records)
         producer.finish(lambda left: update(total - left, None))
     seconds = time.monotonic() - began
