@@ -104,10 +104,15 @@ def report(path: Path) -> int:
 def stale(path: Path) -> int:
     """Those that the code as it is now has not been measured for."""
     results, now = Results.load(path), source_digest()
-    old = {name: run for name, run in results.runs.items() if run.source != now}
+    old = {
+        name: run
+        for name, run in results.runs.items()
+        if name in BY_NAME and (run.source != now or run.why_not is not None)
+    }
     missing = [entry.name for entry in DEFAULT if entry.name not in results.runs]
     for name, run in old.items():
-        print(f"{name}: measured on {run.source} ({run.commit}, {run.date}); the source is {now}")
+        how = "measured" if run.why_not is None else "tried and not measured"
+        print(f"{name}: {how} on {run.source} ({run.commit}, {run.date}); the source is {now}")
     for name in missing:
         print(f"{name}: never measured")
     left_s = sum(BY_NAME[name].expected_s for name in [*old, *missing])

@@ -68,8 +68,10 @@ def one_round(sides: Sequence[BrokerProcess], batch: Batch, samples: int) -> dic
         for side in sides[1:]:
             with side.connect() as connection:
                 connection.create_topic(name)
-        for _ in range(max(samples // TURN, 1)):
-            for side in sides:
+        for number in range(max(samples // TURN, 1)):
+            # Each goes first in turn: what one leaves to the disk meets another one next time.
+            first = number % len(sides)
+            for side in (*sides[first:], *sides[:first]):
                 turn = TURN // 10 if side.name == SYNCED else TURN
                 latencies[side.name] += measure(side, name, batch, turn, float("inf"))
         for side in sides[1:]:

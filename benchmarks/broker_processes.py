@@ -21,18 +21,12 @@ from pathlib import Path
 from benchmarks.broker_figures import OURS, SYNCED
 from benchmarks.broker_raw import BrokerFailedError, Connection, free_ports
 from benchmarks.measurement import KAFKA
-from benchmarks.peers import kafka_distribution, why_no_kafka
+from benchmarks.peers import KAFKA_JVM, kafka_distribution, why_no_kafka
 
 READY_SECONDS = 60
 STOP_SECONDS = 60
 CLUSTER_ID = "c3RyYXRhbG9nLWJlbmNoMA"  # any 16 bytes in base64url
 
-# What kafka-server-start.sh and kafka-run-class.sh hand to Java.
-KAFKA_JVM = (
-    *("-Xmx1G", "-Xms1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
-    *("-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent"),
-    "-Djava.awt.headless=true",
-)
 # What its server.properties says where that is not the default anyway.
 KAFKA_SETTINGS = {
     "process.roles": "broker,controller",

@@ -46,6 +46,7 @@ def machine() -> dict[str, object]:
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
         "kernel": platform.release().split("-")[0],
         "disk": disk_kind(Path(os.environ.get("TMPDIR", "/tmp"))),
+        "tcp": Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip(),
     }
 
 

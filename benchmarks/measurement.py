@@ -7,6 +7,7 @@ A peer is a system that somebody would use instead (``is_rival``), or a yardstic
 the same work with nothing beside it. Only against the first can we be *slower*.
 """
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -98,16 +99,19 @@ class Measurement:
     @property
     def is_slower(self) -> bool:
         """Than a system that somebody would use instead."""
-        if self.peer is None or not self.peer.is_rival or self.ratio is None:
-            return False
-        return self.disadvantage > 1
+        return self.peer is not None and self.peer.is_rival and self.disadvantage > 1
 
     @property
     def disadvantage(self) -> float:
         """How many times worse than the peer: below 1 where we are better, 0 without a peer."""
-        if self.ratio is None or not self.ratio:
+        if self.theirs is None:
             return 0.0
-        return self.ratio if self.better is Better.LOWER else 1 / self.ratio
+        more, less = self.ours.median, self.theirs.median
+        if self.better is Better.HIGHER:
+            more, less = less, more
+        if not less:
+            return math.inf if more else 0.0
+        return more / less
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 INTEROP = Path(__file__).resolve().parents[1] / "tests" / "interop"
 ALONE_VARIABLE = "STRATALOG_BENCH_ALONE"
-LOGS_JVM = ("-XX:+UseG1GC", "-Xms1g", "-Xmx1g", "-Xshare:auto")
+# What kafka-server-start.sh and kafka-run-class.sh hand to Java.
+KAFKA_JVM = (
+    *("-Xmx1G", "-Xms1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
+    *("-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent"),
+    "-Djava.awt.headless=true",
+)
 
 for _directory in (INTEROP, INTEROP.parent):  # as pytest has them
     if str(_directory) not in sys.path:
@@ -42,7 +47,7 @@ def why_no_kafka() -> str | None:
     try:
         kafka_distribution()
     except KafkaUnavailableError as missing:
-        return str(missing)
+        return _first_words(missing)
     return None
 
 
@@ -56,8 +61,14 @@ def why_no_connector() -> str | None:
     try:
         connector_jars()
     except ToolUnavailableError as missing:
-        return str(missing)
+        return _first_words(missing)
     return None
+
+
+def _first_words(missing: Exception) -> str:
+    """What comes then is what Maven printed: addresses and paths that are nobody else's."""
+    print(missing, file=sys.stderr)
+    return str(missing).partition(":")[0].splitlines()[0]
 
 
 @contextmanager
@@ -68,7 +79,7 @@ def kafka_logs() -> Iterator["KafkaLogs | None"]:
         return
     from log_oracle import KafkaLogs
 
-    with KafkaLogs(kafka_distribution(), jvm_flags=LOGS_JVM) as logs:
+    with KafkaLogs(kafka_distribution(), jvm_flags=KAFKA_JVM) as logs:
         yield logs
 
 

@@ -31,12 +31,17 @@ This page is written by `python -m benchmarks report` from `benchmarks/results.j
 `make bench` makes: about 35 minutes on two cores. `make bench ONLY=NAME` measures one entry again.
 Do not edit it; a test compares it with the file.
 
-Every figure is a median, with the least and the most of its repeats in brackets. A ratio is ours
-by theirs in the unit of the row. Sides take turns within a run, so that what else the machine does
-meets them alike. Apache Kafka runs with the JVM flags and settings of its own start script. Brokers
+Every figure is a median, with the least and the most of its repeats in brackets; one without
+brackets was measured once. A ratio is ours by theirs in the unit of the row. Sides take turns
+within a run (but for idle brokers, watched one after the other), so that what else the machine does
+meets them alike. Where a machine paces what it sends (bbr, see `tcp` below), stratalog turns that
+off for connections within the machine and Apache Kafka does not: part of what fetches cost there.
+Apache Kafka runs with the JVM flags and settings of its own start script. Brokers
 acknowledge from the page cache in the rows that are held against each other
 (`log.flush.on.ack=false`, as Apache Kafka does); rows with *each acknowledgement on disk* are
 stratalog's default."""
+
+NOTHING_BESIDE = "Nothing was measured beside stratalog: no row here is a comparison."
 
 
 def write_report(results: Results, root: Path) -> list[Path]:
@@ -62,6 +67,8 @@ def report_files(results: Results, root: Path) -> Mapping[Path, str]:
     made = {PLOTS / f"{plot.name}.svg": plot.draw() for plot in plots}
     made[COMPARISON] = comparison(results, plots)
     readme = (root / "README.md").read_text()
+    if len(BLOCK.findall(readme)) != 1:
+        raise ValueError("README.md has not one place for figures: <!-- figures -->")
     made[Path("README.md")] = BLOCK.sub(lambda _: readme_block(results), readme)
     for page in sorted(
         [Path("README.md"), *(p.relative_to(root) for p in root.glob("docs/**/*.md"))]
@@ -103,8 +110,10 @@ def readme_block(results: Results) -> str:
     if slower:
         lines += ["", "Where stratalog is **slower** or costs more, the worst first:", ""]
         lines += table(slower)
-    else:
+    elif is_compared(rows):
         lines += ["", "In no row is stratalog slower than what it was compared with."]
+    else:
+        lines += ["", NOTHING_BESIDE]
     if missed:
         lines += ["", "Bars that were **missed**:", "", *table(missed)]
     if ahead:
@@ -114,6 +123,10 @@ def readme_block(results: Results) -> str:
         "All rows, with their spread, and plots: [docs/comparison.md](docs/comparison.md)."
     )
     return "\n".join(lines) + "\n"
+
+
+def is_compared(rows: list[tuple[str, Measurement]]) -> bool:
+    return any(row.peer and row.peer.is_rival and row.theirs is not None for _, row in rows)
 
 
 def wrapped(words: str) -> list[str]:
@@ -146,7 +159,11 @@ def machine_words(results: Results) -> str:
     machine, versions = results.machine, results.versions
     words = f"{machine['cores']} cores ({machine['cpu']}), {machine['memory_gb']:g} GB"
     beside = [f"Python {versions['python']}"]
-    for name, label in (("kafka", "Apache Kafka"), ("spark", "Spark")):
+    for name, label in (
+        ("kafka", "Apache Kafka"),
+        ("spark", "Spark"),
+        ("spark_kafka_connector", "its Kafka connector"),
+    ):
         if versions.get(name):
             beside.append(f"{label} {versions[name]}")
     return f"{words}, with {', '.join(beside)}"
@@ -208,7 +225,7 @@ def slower(results: Results) -> Iterator[str]:
     if rows:
         yield from long_table(rows)
     else:
-        yield "In no row."
+        yield "In no row." if is_compared(results.all_rows()) else NOTHING_BESIDE
     yield ""
     missed = [row for _, row in results.all_rows() if row.is_met is False]
     if missed:

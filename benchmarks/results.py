@@ -94,6 +94,10 @@ class Results:
         self.rows[name] = [each for each in kept if isinstance(each, Measurement)]
         self.series[name] = [each for each in kept if isinstance(each, Series)]
 
+    def forget(self) -> None:
+        for each in (self.runs, self.rows, self.series):
+            each.clear()
+
     def all_rows(self) -> list[tuple[str, Measurement]]:
         """With the entry of each, in the order of the entries."""
         return [(entry.name, row) for entry in ENTRIES for row in self.rows.get(entry.name, ())]

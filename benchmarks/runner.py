@@ -41,6 +41,17 @@ class Options:
     is_alone: bool = False
     directory: str | None = None
 
+    @property
+    def told(self) -> str:
+        """What is not as it is by itself, as a command has it."""
+        words = [
+            *([f"--seconds {self.effort.seconds:g}"] if self.effort != Effort() else []),
+            *([f"--rounds {self.effort.rounds}"] if self.effort != Effort() else []),
+            *(["--quick"] if self.scale != 1 else []),
+            *(["--alone"] if self.is_alone else []),
+        ]
+        return f' BENCH="{" ".join(words)}"' if words else ""
+
     def environment(self) -> Mapping[str, str]:
         told = {SCALE_VARIABLE: f"{self.scale:g}", ALONE_VARIABLE: "1" if self.is_alone else ""}
         return {**os.environ, **told}
@@ -96,10 +107,15 @@ def run_all(
     """Measure and merge; the names of those that were not measured."""
     measure = measure or in_process
     plan, failed = Plan(names, results), []
-    here = machine()
-    if results.machine not in ({}, here) and set(results.runs) - set(names):
-        tell("the other entries were measured on another machine: measure them here as well")
-    results.machine, results.versions = here, versions()
+    here, found = machine(), versions()
+    if results.machine not in ({}, here) or any(
+        found[name] != known for name, known in results.versions.items() if known and found[name]
+    ):
+        tell("what was known was measured on another machine or with other versions: forgotten")
+        results.forget()
+    # Without peers nothing is known of them that was not before.
+    results.versions = {name: found[name] or results.versions.get(name) for name in found}
+    results.machine = here
     for number, name in enumerate(names):
         tell(plan.line(number))
         done = measure(BY_NAME[name], options)
@@ -108,7 +124,7 @@ def run_all(
             seconds=round(done.seconds, 1),
             commit=commit(),
             source=source_digest(),
-            command=f"make bench ONLY={name}",
+            command=f"make bench ONLY={name}{options.told}",
             why_not=done.why_not,
         )
         results.merge(name, run, done.outcomes)

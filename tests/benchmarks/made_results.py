@@ -14,12 +14,14 @@ FAILED = replace(RUN, why_not="the disk is full")
 def cost(id_: str, ours: float, theirs: float | None = None, **rest: Any) -> Measurement:
     """Less is better; beside Apache Kafka unless told otherwise."""
     rest.setdefault("peer", KAFKA)
-    return lower(id_, f"cost of {id_}", "µs", [ours], [theirs] if theirs else None, **rest)
+    return lower(id_, f"cost of {id_}", "µs", [ours], None if theirs is None else [theirs], **rest)
 
 
 def rate(id_: str, ours: float, theirs: float | None = None, **rest: Any) -> Measurement:
     rest.setdefault("peer", KAFKA)
-    return higher(id_, f"rate of {id_}", "MB/s", [ours], [theirs] if theirs else None, **rest)
+    return higher(
+        id_, f"rate of {id_}", "MB/s", [ours], None if theirs is None else [theirs], **rest
+    )
 
 
 def line(plot: str, name: str = "stratalog") -> Series:

@@ -66,10 +66,22 @@ def test_the_report_is_the_same_each_time_it_is_made(tmp_path: Path) -> None:
 
 
 def test_a_plot_that_is_no_longer_made_is_removed(tmp_path: Path) -> None:
-    (tmp_path / "README.md").write_text("")
+    (tmp_path / "README.md").write_text("<!-- figures -->\n<!-- /figures -->\n")
     write_report(everything(), tmp_path)
     write_report(results(append=[rate("a", 1)]), tmp_path)
     assert list((tmp_path / PLOTS).glob("*.svg")) == []
+
+
+def test_a_readme_without_a_place_for_figures_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("a table made by hand\n")
+    with pytest.raises(ValueError, match="place for figures"):
+        write_report(everything(), tmp_path)
+
+
+def test_without_a_rival_nothing_is_said_of_being_slower() -> None:
+    block = readme_block(results(append=[rate("a", 1)]))
+    assert "no row here is a comparison" in block
+    assert "In no row" not in block
 
 
 def test_only_what_stands_between_the_marks_is_written(tmp_path: Path) -> None:

@@ -25,6 +25,9 @@ def test_a_ratio_is_ours_by_theirs_in_the_unit_of_the_row() -> None:
         (rate("a", 1, 100, peer=YARDSTICK), False),
         (rate("a", 1), False),
         (cost("a", 0, 100), False),
+        (rate("a", 0, 100), True),
+        (cost("a", 1, 0), True),
+        (cost("a", 0, 0), False),
     ],
 )
 def test_we_are_slower_only_than_a_rival_that_does_better(row, is_slower: bool) -> None:

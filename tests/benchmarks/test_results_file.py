@@ -89,7 +89,7 @@ def test_the_digest_is_of_sources_and_not_of_what_is_built_from_them(tmp_path: P
 
 
 def test_machine_and_versions_are_told() -> None:
-    assert set(machine()) == {"cpu", "cores", "memory_gb", "kernel", "disk"}
+    assert set(machine()) == {"cpu", "cores", "memory_gb", "kernel", "disk", "tcp"}
     assert all(machine().values())
     told = versions()
     assert {"python", "stratalog", "kafka", "spark", "librdkafka", "java"} <= set(told)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from benchmarks.effort import Effort
 from benchmarks.entries import BY_NAME, STORAGE, Entry
+from benchmarks.machine import machine
 from benchmarks.results import Results
 from benchmarks.runner import Done, Options, Plan, in_process, run_all
 from made_results import cost, rate, results
@@ -46,7 +47,9 @@ def test_what_is_measured_is_kept_before_the_next_entry_begins(tmp_path: Path) -
 
 def test_a_part_is_merged_into_what_is_there(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
-    results(append=[rate("a", 1)], lookup=[cost("b", 1)]).save(path)
+    known = results(append=[rate("a", 1)], lookup=[cost("b", 1)])
+    known.machine, known.versions = machine(), {}
+    known.save(path)
     run_all(
         ["lookup"],
         Results.load(path),
@@ -59,17 +62,46 @@ def test_a_part_is_merged_into_what_is_there(tmp_path: Path) -> None:
     assert found == {"a": 1, "b": 7}
 
 
-def test_parts_of_two_machines_are_not_mixed_without_a_word(tmp_path: Path) -> None:
+def test_what_was_measured_on_another_machine_is_forgotten(tmp_path: Path) -> None:
     said: list[str] = []
+    known = results(append=[rate("a", 1)])  # on a machine that a test made up
     run_all(
         ["lookup"],
-        results(append=[rate("a", 1)]),  # on a machine that a test made up
+        known,
         tmp_path / "results.json",
         TINY,
         measure=lambda *_: Done(1.0, [cost("b", 7)]),
         tell=said.append,
     )
+    assert [row.id for _, row in known.all_rows()] == ["b"]
+    assert known.machine == machine()
     assert any("on another machine" in line for line in said)
+
+
+@pytest.mark.parametrize(
+    ("options", "command"),
+    [
+        (Options(), "make bench ONLY=lookup"),
+        (Options(scale=0.5, is_alone=True), 'make bench ONLY=lookup BENCH="--quick --alone"'),
+        (
+            Options(Effort(seconds=2, rounds=1)),
+            'make bench ONLY=lookup BENCH="--seconds 2 --rounds 1"',
+        ),
+    ],
+)
+def test_a_row_tells_the_command_that_made_it(
+    tmp_path: Path, options: Options, command: str
+) -> None:
+    found = Results()
+    run_all(
+        ["lookup"],
+        found,
+        tmp_path / "results.json",
+        options,
+        measure=lambda *_: Done(1.0, [cost("b", 7)]),
+        tell=lambda _: None,
+    )
+    assert found.runs["lookup"].command == command
 
 
 def test_how_long_it_will_take_is_told_from_the_last_time() -> None:

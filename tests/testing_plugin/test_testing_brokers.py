@@ -304,3 +304,17 @@ def test_twenty_starts_in_a_row_are_quick_and_leave_nothing() -> None:
     # A machine may be slow or busy: `python -m benchmarks fixture` has the bars. The first start
     # imports the broker, which the others need not.
     assert median(seconds[1:]) < seconds[0] / 2
+
+
+def test_a_directory_with_a_comma_is_refused_and_nothing_is_made(tmp_path: Path) -> None:
+    said = start_error(log_dir=tmp_path / "a,b")
+
+    assert "has no comma in its name" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_topic_of_a_broker_that_is_stopped_is_told() -> None:
+    with broker() as running:
+        running.stop()
+        with pytest.raises(TopicNotMadeError, match="gave no answer"):
+            running.create_topic("orders")

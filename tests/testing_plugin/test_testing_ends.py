@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -122,3 +123,62 @@ def test_a_fork_of_the_tests_has_brokers_of_its_own_and_leaves_those_of_its_pare
     )
 
     assert (done.stdout, done.stderr) == ("forked\nwhole\n", "")
+
+
+OUTLIVED = """
+import os
+import signal
+from stratalog.testing import broker
+from stratalog.testing.launching import close_launcher, launcher
+
+with broker():
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+process = launcher()._process
+close_launcher()
+print(process.returncode)
+os.kill(child, signal.SIGKILL)
+os.waitpid(child, 0)
+"""
+
+
+def test_a_fork_that_lives_longer_does_not_hold_up_the_end() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", OUTLIVED],
+        capture_output=True,
+        text=True,
+        timeout=2 * RUN_SECONDS,
+        check=False,
+    )
+
+    # It would be killed, a minute later, if it had to be.
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+CLOSED = """
+from stratalog.testing import broker
+
+with broker() as running, open("told", "w") as file:
+    file.write(running.bootstrap_servers)
+"""
+
+
+def test_standard_input_and_its_like_may_be_closed(tmp_path: Path) -> None:
+    command = f"exec {sys.executable} -W error -c '{CLOSED}' <&- >&- 2>&-"
+
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, timeout=RUN_SECONDS, check=False)
+
+    assert done.returncode == 0
+    assert (tmp_path / "told").read_text().startswith("127.0.0.1:")
+
+
+def test_threads_may_stop_and_look_at_one_broker_at_the_same_time() -> None:
+    with broker() as running, ThreadPoolExecutor(4) as threads:
+        stops = [threads.submit(running.stop) for _ in range(2)]
+        looks = [threads.submit(lambda: running.is_running) for _ in range(50)]
+        for each in (*stops, *looks):
+            each.result()
+
+        assert not running.is_running
+        assert running.exit_code == 0

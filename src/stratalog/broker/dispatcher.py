@@ -193,11 +193,6 @@ class Dispatcher:
             return
         connection.answer(request, parts)  # type: ignore[arg-type]
 
-    async def drain(self) -> None:
-        """Wait for what has been begun and cannot be cut short."""
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-
 
 def elements_of(body: Any) -> int:
     """How many elements the arrays of a request have, and the arrays in those."""

@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
+from stratalog.cli.failures import INTERRUPTED
 from stratalog.cli.output import write_line
-
-INTERRUPTED = 130
 
 
 def demo(
@@ -19,7 +18,7 @@ def demo(
     ] = Path("stratalog-demo"),
     scale: Annotated[
         float,
-        typer.Option("--scale", metavar="SHARE", min=0.001, max=10, help="So much of the data."),
+        typer.Option("--scale", metavar="SHARE", min=0.01, max=10, help="So much of the data."),
     ] = 1.0,
 ) -> None:
     """Show everything at work, in two minutes.

@@ -2,6 +2,7 @@
 
     1    it was understood, and failed: there is no such topic, the disk is full, the log is damaged
     2    it was not understood: what was typed has to change
+    130  it was interrupted, by Ctrl-C
 
 Imports nothing but errors: ``stratalog serve`` needs it at its start.
 """
@@ -13,6 +14,7 @@ from stratalog.errors import StratalogError
 
 FAILURE = 1
 USAGE = 2
+INTERRUPTED = 130
 
 
 class UsageError(StratalogError):

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from stratalog.cli.failures import FAILURE, exit_code_of
+from stratalog.cli.failures import FAILURE, INTERRUPTED, exit_code_of
 from stratalog.errors import StratalogError
 
 
@@ -43,9 +43,15 @@ def run_serve(arguments: Sequence[str]) -> int:
 
 
 def main() -> None:
-    arguments = sys.argv[1:]
+    try:
+        sys.exit(_main(sys.argv[1:]))
+    except KeyboardInterrupt:  # while there was nothing yet that would have noticed
+        sys.exit(INTERRUPTED)
+
+
+def _main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["serve"]:
-        sys.exit(run_serve(arguments[1:]))
+        return run_serve(arguments[1:])
     from stratalog.cli.app import run
 
-    sys.exit(run(arguments))
+    return run(arguments)

@@ -317,8 +317,8 @@ class BrokerConfig(GroupSettings):
     )
     transaction_partition_verification_enable: bool = setting(
         True,
-        doc="Check with the coordinator that a partition belongs to the transaction before "
-        "appending.",
+        doc="Refuse batches of a transaction that no coordinator has begun here, which is all of "
+        "them. With false they are stored, and their transaction stays open for good.",
     )
     producer_id_expiration_ms: int = setting(
         24 * HOUR_MS, at_least=1, doc="Forget a producer id this long after its last append."

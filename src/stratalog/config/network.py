@@ -24,7 +24,7 @@ class NetworkSettings(OwnSettings):
     )
     broker_id: int = setting(-1, doc="An older name of node.id; negative: not set.")
     broker_rack: str | None = setting(
-        None, kind=Kind.STRING, doc="The rack of this broker, which clients are told."
+        None, kind=Kind.STRING, doc="The rack of this broker. Clients are not told it."
     )
 
     # Where it listens
@@ -76,7 +76,7 @@ class NetworkSettings(OwnSettings):
     queued_max_request_bytes: int = setting(
         -1,
         kind=Kind.LONG,
-        doc="Bytes of requests at one time before no more are read; not positive: no limit.",
+        doc="Bytes of requests at one time before no more are read; not positive: 256 MiB.",
     )
 
     # Requests

@@ -3,6 +3,7 @@
 They are clients like anybody's: records are Python objects here, one call each.
 """
 
+import math
 import threading
 import time
 from collections import Counter
@@ -128,7 +129,7 @@ class WitnessProducer:
         self.sent = 0
         settings = {"enable.idempotence": True, "linger.ms": 5, "batch.size": batch_bytes}
         # Less than it would wait by itself for a broker that is away.
-        settings |= {"reconnect.backoff.max.ms": 200}
+        settings |= {"reconnect.backoff.max.ms": 200, "queue.buffering.max.messages": 10_000_000}
         self._producer = Producer(_client(address, **settings))
 
     def send(self, topic: str, rows: Iterable[Row]) -> None:
@@ -183,8 +184,13 @@ class ReadingGroup:
         self._group = group
         self._topics = topics
         self._expected = expected
-        self.first_at: float | None = None  # when the first record came
+        self._first_at = math.inf  # when the first records came
         self._is_over = threading.Event()
+
+    @property
+    def seconds(self) -> float:
+        """Since the first records came."""
+        return max(time.monotonic() - self._first_at, 0.001)
 
     @property
     def read(self) -> int:
@@ -202,7 +208,6 @@ class ReadingGroup:
         try:
             while self.read < self._expected and any(each.is_alive() for each in threads):
                 if self.read > known:
-                    self.first_at = self.first_at or time.monotonic()
                     known, deadline = self.read, time.monotonic() + ANSWER_SECONDS
                 elif time.monotonic() > deadline:
                     raise DemoError(f"The group stopped at {known} of {self._expected} records.")
@@ -227,7 +232,10 @@ class ReadingGroup:
             # Who takes a partition over goes on behind what was counted here.
             consumer.subscribe(self._topics, on_revoke=lambda each, _places: _commit(each))
             while not self._is_over.is_set():
-                member.take(consumer.consume(_CHUNK, 0.1))
+                messages = consumer.consume(_CHUNK, 0.1)
+                if messages:
+                    self._first_at = min(self._first_at, time.monotonic())
+                member.take(messages)
             _commit(consumer)
         except Exception as error:  # noqa: BLE001 - raised where the scene waits
             member.failure = error

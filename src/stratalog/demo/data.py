@@ -83,6 +83,9 @@ class Records:
         times = self.timestamps_ms
         return int(numpy.count_nonzero((times >= start_ms) & (times < end_ms)))
 
+    def key_count(self) -> int:
+        return len(self.keys.unique())
+
     def last_values(self) -> dict[bytes, bytes]:
         """What is left of it when each key has its last value, and the deleted ones are gone."""
         keys: list[Any] = self.keys.to_pylist()

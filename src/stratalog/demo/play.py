@@ -4,6 +4,7 @@
 a Ctrl-C. However it ends, nothing of it runs on.
 """
 
+import os
 import shlex
 import shutil
 import signal
@@ -48,7 +49,6 @@ from stratalog.demo.stage import (
 )
 from stratalog.errors import StratalogError
 
-INTERRUPTED = 130
 # What moves hides it, and may have been stopped at any point.
 _SHOW_CURSOR = "\x1b[?25h"
 
@@ -68,11 +68,13 @@ SCENES: tuple[tuple[str, str, Callable[[Stage], Outcome]], ...] = (
 
 
 class _Stopped(BaseException):
-    """A signal that asks to stop."""
+    """A signal that asks to stop; ``args`` has its number."""
 
 
 def play(directory: Path, *, scale: float = 1.0) -> int:
     """Run the demo in ``directory``; its exit code."""
+    if sys.stdout is None or sys.stderr is None:
+        raise DemoError("The demo has nowhere to show itself: standard output is closed.")
     check_spark()
     settle_environment()
     with open_folder(directory) as folder:
@@ -80,19 +82,19 @@ def play(directory: Path, *, scale: float = 1.0) -> int:
             with _stoppable(), own_output(folder.others) as output:
                 screen = Screen(output, scenes=len(SCENES))
                 return _run(folder, screen, Sizes(scale))
-        except (_Stopped, KeyboardInterrupt):
-            if sys.stdout.isatty():
+        except (_Stopped, KeyboardInterrupt) as stopped:
+            if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
                 sys.stdout.write(_SHOW_CURSOR)
             sys.stdout.write(f"\nStopped; what there was until then is in {_near(folder.path)}.\n")
-            return INTERRUPTED
+            return 128 + (stopped.args[0] if stopped.args else signal.SIGINT)
 
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
     """Ctrl-C, and what a closed terminal or a supervisor sends, end the scene that plays."""
 
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        raise _Stopped
+    def stop(number: int, _frame: FrameType | None) -> None:
+        raise _Stopped(number)
 
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.signal(number, stop) for number in numbers}

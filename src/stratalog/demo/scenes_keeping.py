@@ -1,6 +1,7 @@
 """Scenes about what is kept: retention, and the verification of everything at the end."""
 
 import json
+import time
 from collections import Counter
 from typing import Any
 
@@ -32,6 +33,7 @@ def delete_old(stage: Stage) -> Outcome:
     alter_topic(stage.broker.address, ORDERS, "retention.ms", "-1")
     after = _starts(stage)
     wait_until(lambda: _told_starts(stage) == after, "the broker's word of all that it deleted")
+    _check_young(stage, after, time.time_ns() // 1_000_000 - retention_ms)
     told = _deleted(stage)
     for name, events in sorted(told.items()):
         count = sum(event["segments"] for event in events)
@@ -46,6 +48,15 @@ def delete_old(stage: Stage) -> Outcome:
     gone = [event for events in told.values() for event in events]
     segments, size_bytes = (sum(each[name] for each in gone) for name in ("segments", "bytes"))
     return Outcome(f"{records:,} records in {segments} segments, {size_text(size_bytes)}")
+
+
+def _check_young(stage: Stage, starts: list[int], since_ms: int) -> None:
+    """Nothing is gone that was not old."""
+    found = 0
+    for chunk in read_from(stage.broker.address, ORDERS, starts):
+        found += sum(each.timestamp()[1] >= since_ms for each in chunk)
+    expected = stage.orders.count_between(since_ms, stage.end_ms)
+    stage.check(f"orders of the last {RETENTION_DAYS} days", expected, found)
 
 
 def _deleted(stage: Stage) -> dict[str, list[dict[str, Any]]]:
@@ -92,8 +103,9 @@ def verify_all(stage: Stage) -> Outcome:
     )
     wrong = sum(not each.holds for each in stage.checks)
     size = size_text(report["size_bytes"])
+    records = sum(verified[topic] for topic in TOPICS)
     return Outcome(
-        f"{sum(verified.values()):,} records in {report['segments']} segments, {size}: "
+        f"{records:,} records in {report['segments']} segments, {size}: "
         + ("nothing wrong" if not wrong else f"{wrong} of {len(stage.checks)} checks failed")
     )
 

@@ -1,6 +1,7 @@
 """Scenes with Spark on the log's files: a query that prunes, a stream, compaction, a bulk load."""
 
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import stratalog.spark
@@ -95,8 +96,16 @@ def compact_customers(stage: Stage) -> Outcome:
     bytes_after = stage.size_bytes(CUSTOMERS)
     truth = stage.customers.last_values()
     last: dict[bytes | None, bytes | None] = {}
+    below: Counter[bytes | None] = Counter()
+    active = stage.active_offsets(CUSTOMERS)
     for chunk in read_from(stage.broker.address, CUSTOMERS, [0] * TOPICS[CUSTOMERS]):
         last.update((each.key(), each.value()) for each in chunk)
+        below.update(
+            each.key() for each in chunk if (each.offset() or 0) < active[each.partition() or 0]
+        )
+    keys = stage.customers.key_count()
+    stage.check("keys of customers before and after", keys, len(last))
+    stage.check("keys twice below the active segments", 0, below.total() - len(below))
     right = sum(last.get(key) == value for key, value in truth.items())
     stage.check("customers whose last value is the last produced", len(truth), right)
     forgotten = sum(value is None for value in last.values())
@@ -104,7 +113,7 @@ def compact_customers(stage: Stage) -> Outcome:
     stage.screen.table(
         ("", "records", "keys", "bytes"),
         [
-            ("before", f"{before:,}", f"{len(last):,}", f"{bytes_before:,}"),
+            ("before", f"{before:,}", f"{keys:,}", f"{bytes_before:,}"),
             ("after", f"{stage.books[CUSTOMERS]:,}", f"{len(last):,}", f"{bytes_after:,}"),
         ],
         right="123",

@@ -4,6 +4,7 @@ In colour and moving on a terminal; plain lines where the output goes to a file,
 is set or the terminal can do no more. Nothing here knows what is shown.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,14 @@ _ACTIVE_STYLE = "bold yellow"
 Update = Callable[[int, int | None], None]
 
 
+def _terminal_width(file: TextIO) -> int:
+    """Of this one: by itself rich asks the standard descriptors, which may be elsewhere."""
+    try:
+        return os.get_terminal_size(file.fileno()).columns
+    except (OSError, ValueError):
+        return 0
+
+
 class Screen:
     """Writes to ``file``; ``scenes`` is how many there will be."""
 
@@ -38,6 +47,8 @@ class Screen:
             self.console = Console(
                 file=file, highlight=False, markup=False, emoji=False, width=PLAIN_WIDTH
             )
+        elif width := _terminal_width(file):
+            self.console.width = width
         self.is_moving = self.console.is_terminal and not self.console.is_dumb_terminal
         self._scenes = scenes
         self._scene = 0

@@ -130,11 +130,18 @@ class Stage:
         logs = [f"{topic}-{number}" for number in range(TOPICS[topic])]
         return {name: _sizes(self.folder.data / name) for name in logs}
 
+    def active_offsets(self, topic: str) -> list[int]:
+        """Where the active segment of each partition begins."""
+        directories = [self.folder.data / f"{topic}-{number}" for number in range(TOPICS[topic])]
+        return [max(int(each.stem) for each in path.glob("*.log")) for path in directories]
+
     def size_bytes(self, topic: str) -> int:
         return sum(map(sum, self.segment_sizes(topic).values()))
 
-    def check(self, what: str, expected: int, found: int) -> None:
+    def check(self, what: str, expected: int, found: int) -> bool:
+        """Written down for the end; whether it holds."""
         self.checks.append(Check(what, expected, found))
+        return self.checks[-1].holds
 
 
 def _sizes(directory: Path) -> list[int]:

@@ -11,6 +11,7 @@ there the broker stops cleanly, and all stays.
 import os
 import shutil
 import signal
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -56,6 +57,8 @@ class RunningBroker:
         self._owner = os.getpid()
         self._home = ""
         self._exit_code: int | None = None
+        # Whoever holds it reads the link; what is told is noted for all.
+        self._lock = threading.RLock()
         self._launcher, self._link = _open_link()
         self.pid = 0
         self.port = port
@@ -100,8 +103,11 @@ class RunningBroker:
 
     def start(self) -> None:
         """Start it again after ``stop`` or ``kill``: same port, same directory."""
-        if self.is_running:
-            return
+        with self._lock:
+            if not self.is_running:
+                self._start()
+
+    def _start(self) -> None:
         address = {"listeners": f"PLAINTEXT://127.0.0.1:{self.port}"}
         where = {"log.dirs": self.log_dir} if self.log_dir else {}
         give_up = time.monotonic() + self._start_seconds
@@ -155,21 +161,33 @@ class RunningBroker:
                 pass
 
     def _signal(self, number: int) -> None:
-        if not self.is_running:
-            return
-        give_up = time.monotonic() + STOP_SECONDS
-        with suppress(ConnectionError):  # the launcher has ended, and with it the broker
-            self._link.send(signal=int(number))
-            while self.pid:
-                self._receive(give_up)
+        with self._lock:
+            if not self.is_running:
+                return
+            give_up = time.monotonic() + STOP_SECONDS
+            try:
+                self._link.send(signal=int(number))
+                while self.pid:
+                    self._receive(give_up)
+            except TimeoutError:
+                raise TimeoutError(
+                    f"The broker, process {self.pid}, has not ended in {STOP_SECONDS:g} s."
+                ) from None
+            except ConnectionError:
+                pass  # the launcher has ended, and with it the broker
 
     # --- what comes over the link -------------------------------------------------------------
 
     def _hear(self) -> None:
-        """Take what has come already."""
-        with suppress(TimeoutError, ConnectionError):
-            while self.pid:
-                self._receive(0)
+        """Take what has come already, unless somebody else is at it."""
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            with suppress(TimeoutError, ConnectionError):
+                while self.pid:
+                    self._receive(0)
+        finally:
+            self._lock.release()
 
     def _receive(self, give_up: float) -> Mapping[str, Any]:
         """The next that is told, until ``give_up`` of the monotonic clock; what it says is noted.
@@ -226,6 +244,8 @@ def broker(
     if "log.dirs" in named or "log.dir" in named:
         raise BrokerStartError("The broker's directory is the argument log_dir, not a setting.")
     kept = "" if log_dir is None else os.path.abspath(log_dir)
+    if "," in kept:
+        raise BrokerStartError(f"A log directory has no comma in its name, as {kept} has.")
     if kept:
         os.makedirs(kept, exist_ok=True)
     running = RunningBroker(named, port=port, log_dir=kept, start_seconds=start_seconds)

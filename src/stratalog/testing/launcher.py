@@ -45,6 +45,7 @@ _PR_SET_PDEATHSIG = 1
 def main(control: int, parent: int) -> None:
     """Run until the test process, ``parent``, is gone; ``control`` is the socket to it."""
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, children could not be waited for
     _import_broker()
     gc.collect()
     gc.freeze()  # pages that brokers share with this process stay shared

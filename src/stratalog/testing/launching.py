@@ -5,6 +5,7 @@ it do. A fork of the test process has no part in it, and gets a launcher of its 
 """
 
 import atexit
+import fcntl
 import json
 import os
 import socket
@@ -75,13 +76,14 @@ class LauncherProcess:
 
     def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, said: IO[bytes]):
         self._process = process
+        self._owner = os.getpid()
         self._control = control
         self._said = said
         self._words = ""
 
     @classmethod
     def start(cls) -> Self:
-        control, theirs = socket.socketpair()
+        control, theirs = (_beyond_the_standard(each) for each in socket.socketpair())
         # Nobody reads it while all is well, and a pipe would fill.
         said = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close
         arguments = (theirs.fileno(), os.getpid(), Path(__file__).parents[2])
@@ -127,6 +129,9 @@ class LauncherProcess:
 
     def close(self) -> None:
         """End it, with every broker that still runs."""
+        if os.getpid() == self._owner:
+            with suppress(OSError):  # a fork of ours may hold the socket too, and go on
+                self._control.shutdown(socket.SHUT_RDWR)
         self._control.close()
         try:
             self._process.wait(_END_SECONDS)
@@ -135,6 +140,13 @@ class LauncherProcess:
             self._process.wait()
         self.said()
         self._said.close()
+
+
+def _beyond_the_standard(link: socket.socket) -> socket.socket:
+    """Where standard input and its like are closed, a socket gets their numbers, which a process
+    that is started then uses for its own."""
+    with link:
+        return socket.socket(fileno=fcntl.fcntl(link.fileno(), fcntl.F_DUPFD_CLOEXEC, 3))
 
 
 _lock = threading.Lock()

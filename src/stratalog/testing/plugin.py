@@ -34,13 +34,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """With a failure, what the test's broker wrote."""
-    if call.when == "call" and call.excinfo is not None:
-        running = getattr(item, "funcargs", {}).get("stratalog_broker")
-        if running is not None and hasattr(
-            running, "events"
-        ):  # or somebody's own fixture of that name
-            item.add_report_section("call", "stratalog_broker", running.events())
+    """With a failure, what the test's brokers wrote."""
+    if call.when != "call" or call.excinfo is None:
+        return
+    for name in ("stratalog_broker", "stratalog_session_broker"):
+        running = getattr(item, "funcargs", {}).get(name)
+        if hasattr(running, "events"):  # or it is somebody's own fixture of that name
+            item.add_report_section("call", name, running.events())
 
 
 @pytest.fixture(scope="session")

@@ -39,9 +39,16 @@ def _ask(bootstrap_servers: str, request: CreateTopicsRequest) -> Any:
     host, _, port = bootstrap_servers.rpartition(":")
     version = SUPPORTED[ApiKey.CREATE_TOPICS].highest
     frame = encode_request(ApiKey.CREATE_TOPICS, version, 1, "stratalog.testing", request)
-    with socket.create_connection((host.strip("[]"), int(port)), _ANSWER_SECONDS) as connection:
-        connection.sendall(b"".join(frame))  # type: ignore[arg-type]
-        with connection.makefile("rb") as answers:
-            size_bytes = int.from_bytes(answers.read(4))
-            _, answer = decode_response(ApiKey.CREATE_TOPICS, version, answers.read(size_bytes))
-    return answer
+    address = (host.strip("[]"), int(port))
+    try:
+        with socket.create_connection(address, _ANSWER_SECONDS) as connection:
+            connection.sendall(b"".join(frame))  # type: ignore[arg-type]
+            with connection.makefile("rb") as answers:
+                answer = answers.read(int.from_bytes(answers.read(4)))
+    except OSError as error:
+        raise TopicNotMadeError(
+            f"the broker at {bootstrap_servers} gave no answer: {error}"
+        ) from None
+    if not answer:
+        raise TopicNotMadeError(f"the broker at {bootstrap_servers} ended the connection")
+    return decode_response(ApiKey.CREATE_TOPICS, version, answer)[1]
