@@ -38,7 +38,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if call.when != "call" or call.excinfo is None:
         return
     for name in ("stratalog_broker", "stratalog_session_broker"):
-        running = getattr(item, "funcargs", {}).get(name)
+        running: Any = getattr(item, "funcargs", {}).get(name)
         if hasattr(running, "events"):  # or it is somebody's own fixture of that name
             item.add_report_section("call", name, running.events())
 
