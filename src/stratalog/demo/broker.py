@@ -50,7 +50,7 @@ class BrokerProcess:
         """Returns when clients can connect, and how many seconds that took."""
         began = time.monotonic()
         self._seen_bytes = self._events_bytes()
-        python = [sys.executable, "-m", *self.command(), "--set", "event.log.format=json"]
+        python = [sys.executable, "-P", "-m", *self.command(), "--set", "event.log.format=json"]
         with self._folder.events.open("ab") as events:
             self._process = subprocess.Popen(
                 python,
@@ -134,7 +134,7 @@ class BrokerProcess:
 def run_stratalog(arguments: Sequence[str]) -> tuple[int, str]:
     """A command of ours in a process of its own: its exit code, and what it printed."""
     done = subprocess.run(
-        [sys.executable, "-m", "stratalog", *arguments],
+        [sys.executable, "-P", "-m", "stratalog", *arguments],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from stratalog.spark.api import snapshot
 from stratalog.spark.jobs.errors import FormatMissingError, JobOptionError
 from stratalog.spark.jobs.export_rows import ExportRows, parse_partition_by
-from stratalog.spark.jobs.progress import Progress, told, watching
+from stratalog.spark.jobs.progress import Progress, not_when_interrupted, told, watching
 from stratalog.spark.jobs.stream_progress import follow
 from stratalog.spark.options import SourceOptions
 from stratalog.spark.schema import columns_schema, source_schema
@@ -294,12 +294,9 @@ def _format_there(asked: Export) -> Iterator[None]:
 @contextmanager
 def _files_open(spark: SparkSession) -> Iterator[None]:
     """A query takes the settings of its session when it is started."""
-    before = spark.conf.get(_OPEN_FILES_SETTING, "0")
-    is_ours = before == "0"
-    if is_ours:
-        spark.conf.set(_OPEN_FILES_SETTING, _OPEN_FILES)
-    try:
+    if spark.conf.get(_OPEN_FILES_SETTING, "0") != "0":
         yield
-    finally:
-        if is_ours:
-            spark.conf.unset(_OPEN_FILES_SETTING)
+        return
+    spark.conf.set(_OPEN_FILES_SETTING, _OPEN_FILES)
+    with not_when_interrupted(lambda: spark.conf.unset(_OPEN_FILES_SETTING)):
+        yield

@@ -40,11 +40,21 @@ def told(spark: "SparkSession", progress: Progress | None) -> Iterator[None]:
     group = f"stratalog-{uuid.uuid4().hex}"
     before = context.getLocalProperty(_GROUP)
     context.setLocalProperty(_GROUP, group)
-    with watching(spark, group, progress):
-        try:
-            yield
-        finally:
-            context.setLocalProperty(_GROUP, before)
+    restored = not_when_interrupted(lambda: context.setLocalProperty(_GROUP, before))
+    with watching(spark, group, progress), restored:
+        yield
+
+
+@contextmanager
+def not_when_interrupted(restore: Callable[[], object]) -> Iterator[None]:
+    """``restore`` asks the JVM for something, so it is not called after an interrupt: this thread's
+    way there still waits for the answer of what was interrupted, which would come first."""
+    try:
+        yield
+    except Exception:
+        restore()
+        raise
+    restore()
 
 
 @contextmanager
