@@ -1,4 +1,4 @@
-"""An interrupt in the middle of a job: nothing more is asked of the JVM, which would make it wait."""
+"""An interrupt in the middle of a job: the JVM is asked for nothing more, which would wait."""
 
 from typing import Any
 
