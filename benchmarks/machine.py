@@ -46,7 +46,7 @@ def machine() -> dict[str, object]:
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
         "kernel": platform.release().split("-")[0],
         "disk": disk_kind(Path(os.environ.get("TMPDIR", "/tmp"))),
-        "tcp": Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip(),
+        "tcp": _congestion_control(),
     }
 
 
@@ -78,6 +78,11 @@ def disk_kind(directory: Path) -> str:
         return f"{best[2]} on a virtual disk"
     turns = rotational.read_text().strip() == "1"
     return f"{best[2]} on {'a disk that turns' if turns else 'flash'}"
+
+
+def _congestion_control() -> str:
+    setting = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+    return setting.read_text().strip() if setting.exists() else "unknown"
 
 
 def _cpu() -> str:
