@@ -300,7 +300,15 @@ class GroupWalk:
     def _join(self, member: Member) -> None:
         member_id = self._random.choices([member.member_id, "", "nobody"], [12, 2, 1])[0]
         liked = self._random.choice([("range", "sticky"), ("range",)])
-        request = join(self._group, member_id, *liked, group_instance_id=member.instance_id)
+        request = join(
+            self._group,
+            member_id,
+            *liked,
+            group_instance_id=member.instance_id,
+            # Nobody is given up during a walk, however long it takes to see who is held.
+            session_timeout_ms=600_000,
+            rebalance_timeout_ms=600_000,
+        )
         self._send(member, "join", request)
 
     def _generation(self, member: Member) -> int:
