@@ -253,7 +253,12 @@ class GroupWalk:
             kinds = [self._join, self._sync, self._heartbeat, self._commit, self._leave]
             self._random.choices(kinds, [6, 8, 3, 2, 2])[0](member)
         self._collect()
-        self._talk.ask(f"{self._step:03} then", 6, DescribeGroupsRequest([self._group]))
+        described = DescribeGroupsRequest([self._group])
+        if any(member.member_id for member in self._members):
+            # Kafka tells of a new group once its first record is committed, which may be a moment
+            # after the answer to the join that made it.
+            self._talk.have_until(described, lambda told: told.groups[0].group_state != "Dead")
+        self._talk.ask(f"{self._step:03} then", 6, described)
 
     def _send(self, member: Member, name: str, request: Any) -> None:
         version = SUPPORTED[api_of(request)].highest
