@@ -6,7 +6,8 @@
     python -m benchmarks report        README's figures, docs/comparison.md and plots from the file
     python -m benchmarks stale         what was measured on another source than the present one
 
-Exit code 1 where a bar is missed or an entry was not measured.
+Exit code 1 where a bar is missed or an entry failed; one that needs what is not here, as those of
+Apache Kafka's own tools do, is left out with why.
 """
 
 import argparse
@@ -17,11 +18,11 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.effort import Effort
-from benchmarks.entries import BY_NAME, DEFAULT
-from benchmarks.machine import ROOT, source_digest
+from benchmarks.entries import BY_NAME, ENTRIES
+from benchmarks.machine import ROOT, method_digest, source_digest
 from benchmarks.report import write_report
 from benchmarks.results import PATH, Results
-from benchmarks.runner import Options, minutes, run_all
+from benchmarks.runner import Options, OtherMachineError, minutes, run_all
 from benchmarks.table import print_rows
 
 QUICK = Options(Effort(seconds=1.0, rounds=2), scale=0.01)
@@ -71,7 +72,7 @@ def measure(arguments: argparse.Namespace, path: Path) -> int:
         arguments.alone,
         arguments.dir,
     )
-    names = arguments.names or [entry.name for entry in DEFAULT]
+    names = arguments.names or [entry.name for entry in ENTRIES]
     path.parent.mkdir(parents=True, exist_ok=True)
     results = Results.load(path)
     # As Ctrl-C: the entry at hand has processes that must not stay.
@@ -81,6 +82,9 @@ def measure(arguments: argparse.Namespace, path: Path) -> int:
     except KeyboardInterrupt:
         print(f"interrupted; what was measured until then is in {path}", file=sys.stderr)
         return 130
+    except OtherMachineError as why:
+        print(why, file=sys.stderr)
+        return 2
     rows = [(entry, row) for entry, row in results.all_rows() if entry in names]
     console = Console()
     print_rows(rows, console if console.is_terminal else Console(width=180))
@@ -103,16 +107,18 @@ def report(path: Path) -> int:
 
 def stale(path: Path) -> int:
     """Those that the code as it is now has not been measured for."""
-    results, now = Results.load(path), source_digest()
+    results, now, method = Results.load(path), source_digest(), method_digest()
     old = {
         name: run
         for name, run in results.runs.items()
-        if name in BY_NAME and (run.source != now or run.why_not is not None)
+        if name in BY_NAME
+        and (run.source != now or run.method != method or run.why_not is not None)
     }
-    missing = [entry.name for entry in DEFAULT if entry.name not in results.runs]
+    missing = [entry.name for entry in ENTRIES if entry.name not in results.runs]
     for name, run in old.items():
         how = "measured" if run.why_not is None else "tried and not measured"
-        print(f"{name}: {how} on {run.source} ({run.commit}, {run.date}); the source is {now}")
+        was = f"{how} on {run.source} by {run.method or 'an older method'}"
+        print(f"{name}: {was} ({run.commit}, {run.date}); now it is {now} by {method}")
     for name in missing:
         print(f"{name}: never measured")
     left_s = sum(BY_NAME[name].expected_s for name in [*old, *missing])

@@ -1,8 +1,8 @@
 """What partitions and connections add to the cost of a MB: 1 000 and 500, by one of each.
 
 Every connection has two requests in flight, of a batch of 16 KB each, and later reads what it
-wrote, in fetches as large as a partition of the many holds. Apache Kafka's own growth is told
-beside ours. A step in between is there for the plot.
+wrote, in fetches as large as a partition of the many holds. Each side is warmed up for ten seconds.
+Apache Kafka's own growth is told beside ours. A step in between is there for the plot.
 """
 
 from collections import defaultdict
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from math import inf
 from pathlib import Path
 
-from benchmarks.broker_cost import Cost
+from benchmarks.broker_cost import Cost, warm_up
 from benchmarks.broker_figures import OURS
 from benchmarks.broker_processes import BrokerProcess, apache_kafka, running, stratalog, topic
 from benchmarks.broker_raw import Batch, Fetcher, Producer, connections, fetch, make_batch, produce
@@ -22,7 +22,7 @@ from benchmarks.peers import kafka_note
 PARTITIONS, CONNECTIONS = scaled(1_000, least=50), scaled(500, least=25)
 STEPS = ((1, 1), (PARTITIONS // 10, CONNECTIONS // 10), (PARTITIONS, CONNECTIONS))
 IN_FLIGHT = 2  # of one connection
-FETCHES = 6  # of all: the kernel counts CPU in hundredths of a second
+FETCHES = 6  # of all: they cost a tenth of what producing does
 TIMES_ONE = 1.4
 ONE = Peer("one of each", is_rival=False)
 WORDS = ("produce", "consume")
@@ -37,8 +37,8 @@ def run(root: Path, effort: Effort) -> Iterator[Outcome]:
     found: Found = defaultdict(list)
     with running([stratalog(root / "ours"), apache_kafka(root / "kafka")]) as sides:
         names = [side.name for side in sides]
-        for side in sides:  # to warm up
-            measure(side, batch, effort, partitions=1, clients=1)
+        for side in sides:
+            warm_up(side, [batch], min(effort.seconds, 10))
         for side in effort.turns(sides):
             for partitions, clients in STEPS:
                 if partitions == STEPS[1][0] and found[WORDS[0], side.name, partitions]:

@@ -22,6 +22,7 @@ from benchmarks.broker_figures import OURS, SYNCED
 from benchmarks.broker_raw import BrokerFailedError, Connection, free_ports
 from benchmarks.measurement import KAFKA
 from benchmarks.peers import KAFKA_JVM, kafka_distribution, why_no_kafka
+from benchmarks.processes import cpu_s
 
 READY_SECONDS = 60
 STOP_SECONDS = 60
@@ -44,7 +45,6 @@ KAFKA_SETTINGS = {
 # Of both: what one turn deleted shall be gone before the next.
 SETTINGS = {"log.segment.delete.delay.ms": "100"}
 SETTLE_SECONDS = 1.0
-_TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(slots=True)
@@ -115,9 +115,7 @@ class BrokerProcess:
 
     def cpu_s(self) -> float:
         """What all threads of the process have spent since it started."""
-        text = Path(f"/proc/{self.pid}/stat").read_text()
-        fields = text.rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS_A_SECOND
+        return cpu_s(self.pid)
 
     def waited_s(self) -> float:
         """How long its first thread was ready to run and others had the cores."""
@@ -229,7 +227,12 @@ class topic:
     def __exit__(self, *_: object) -> None:
         with self._side.connect() as connection:
             connection.delete_topic(self._name)
-        tick = threading.Event()
-        while any(self._side.log_dir.glob(f"{self._name}-*")):
-            tick.wait(0.1)
-        tick.wait(SETTLE_SECONDS)
+        settle(self._side, self._name)
+
+
+def settle(side: BrokerProcess, name: str) -> None:
+    """When a topic that was deleted, or all whose names begin so, is gone from the disk."""
+    tick = threading.Event()
+    while any(side.log_dir.glob(f"{name}-*")):
+        tick.wait(0.1)
+    tick.wait(SETTLE_SECONDS)

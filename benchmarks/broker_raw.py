@@ -12,6 +12,7 @@ import random
 import socket
 import struct
 import time
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -44,8 +45,10 @@ PRODUCE_VERSION, FETCH_VERSION = 10, 11
 FETCH_BYTES_MAX = 1 << 20
 CLIENT_ID = "bench"
 READY_SECONDS = 120.0
+PATIENCE_SECONDS = 60
 _OFFSET_MARK = 0x0123456789ABCDEF
 _COUNT = struct.Struct(">i")
+_TIMEOUT = struct.pack("ll", PATIENCE_SECONDS, 0)
 
 
 class BrokerFailedError(Exception):
@@ -56,8 +59,12 @@ class Connection:
     """One connection to a broker on this machine."""
 
     def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # Patience is the kernel's: with a timeout of Python's own every call is a poll and a call.
+        self.socket.settimeout(None)
+        for which in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            self.socket.setsockopt(socket.SOL_SOCKET, which, _TIMEOUT)
         self._answers = self.socket.makefile("rb", 1 << 16)
 
     def __enter__(self) -> Self:
@@ -88,9 +95,9 @@ class Connection:
         return self._read(size)
 
     def _read(self, size: int) -> bytes:
-        read: bytes = self._answers.read(size)
-        if len(read) < size:
-            raise EOFError("the broker closed the connection")
+        read: bytes | None = self._answers.read(size)
+        if read is None or len(read) < size:
+            raise EOFError("the broker closed the connection, or was silent for a minute")
         return read
 
     def ask(self, api_key: ApiKey, version: int, request: Any) -> Any:
@@ -193,6 +200,27 @@ class Producer:
         """One request and its answer."""
         self.send()
         self.receive()
+
+    def fill(self, latencies_ns: "array[int]") -> None:
+        """As many requests as there is room for, one after the other, after one that is not told.
+
+        A request is a send and a receive: it is encoded before, its answer, which is as long each
+        time, goes to one place, and only its figure is made anew.
+        """
+        self.send()
+        size_bytes = 4 + len(self.connection.receive())
+        send, receive_into = self.connection.socket.sendall, self.connection.socket.recv_into
+        frame, answer = b"".join(map(bytes, self._frame)), bytearray(size_bytes)  # type: ignore[arg-type]
+        error = memoryview(answer)[4 + self._error_at : 4 + self._error_at + 2]
+        clock = time.perf_counter_ns
+        for number in range(len(latencies_ns)):
+            started = clock()
+            send(frame)
+            received = receive_into(answer)
+            ended = clock()
+            latencies_ns[number] = ended - started
+            if received != size_bytes or any(error):
+                raise BrokerFailedError(f"produce: answered {bytes(answer[:received])!r}")
 
 
 def produce(

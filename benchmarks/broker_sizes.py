@@ -1,13 +1,13 @@
 """Throughput by the size of a record, from ten bytes to a hundred thousand, beside Apache Kafka.
 
-Batches of 256 KB, which a producer makes that is told to wait a little; else as ``broker-cost``.
-For the plot; the bars are there.
+Batches of 256 KB, which a producer makes that is told to wait a little, and a warm-up of ten
+seconds; else as ``broker-cost``. For the plot; the bars are there.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.broker_cost import Cost, measure
+from benchmarks.broker_cost import Cost, measure, warm_up
 from benchmarks.broker_figures import OURS
 from benchmarks.broker_processes import apache_kafka, running, stratalog
 from benchmarks.broker_raw import make_batch
@@ -22,14 +22,14 @@ PLOTS = ("produce-by-size", "consume-by-size")
 
 
 def run(root: Path, effort: Effort) -> Iterator[Outcome]:
-    effort = effort.at_most(seconds=4, rounds=2)
+    warm_s, effort = min(effort.seconds, 10), effort.at_most(seconds=4, rounds=2)
     touch_memory(root, effort.size_bytes)
     series = {
         (plot, side): Series(plot=plot, name=side) for plot in PLOTS for side in (OURS, KAFKA.name)
     }
     with running([stratalog(root / "ours"), apache_kafka(root / "kafka")]) as sides:
-        for side in sides:  # to warm up
-            measure(side, make_batch(1_000, BATCH_BYTES), effort)
+        for side in sides:
+            warm_up(side, [make_batch(size, BATCH_BYTES) for size in SIZES], warm_s)
         for size_bytes in SIZES:
             batch = make_batch(size_bytes, BATCH_BYTES)
             found: dict[str, list[tuple[Cost, Cost]]] = {side.name: [] for side in sides}

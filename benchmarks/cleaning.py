@@ -102,7 +102,14 @@ class Case:
         )
         core = [each.core for each in rates.ours]
         yield higher(
-            f"cleaning.{self.name}.core", self.what, "MB/s a core", core, bar=self.core_bar
+            f"cleaning.{self.name}.core",
+            self.what,
+            "MB/s a core",
+            core,
+            [each.core for each in rates.kafka],
+            peer=KAFKA,
+            bar=self.core_bar,
+            note=kafka_note("Apache Kafka's thread alone, without those that collect its garbage"),
         )
         bare = [each.wall for each in rates.bare]
         yield higher(

@@ -12,11 +12,14 @@ class Entry:
     name: str
     chapter: str
     expected_s: int
-    is_optional: bool = False  # has no bar of its own, and is measured when it is asked for
 
     @property
     def module(self) -> str:
         return f"benchmarks.{self.name.replace('-', '_')}"
+
+    @property
+    def file(self) -> str:
+        return f"{self.name.replace('-', '_')}.py"
 
 
 STORAGE, CLEANING, BROKER, SPARK = (
@@ -29,31 +32,30 @@ CHAPTERS = (BROKER, SPARK, CLEANING, STORAGE)
 
 ENTRIES = (
     Entry("append", STORAGE, 10),
-    Entry("recovery", STORAGE, 40),
+    Entry("recovery", STORAGE, 20),
     Entry("decode", STORAGE, 10),
     Entry("encode", STORAGE, 25),
     Entry("lookup", STORAGE, 15),
-    Entry("opening", STORAGE, 45),
-    Entry("memory", STORAGE, 90),
+    Entry("opening", STORAGE, 20),
+    Entry("memory", STORAGE, 20),
     Entry("cleaning", CLEANING, 175),
     Entry("cleaning-load", CLEANING, 50),
-    Entry("scan", SPARK, 40),
-    Entry("planning", SPARK, 25),
-    Entry("pruning", SPARK, 25),
-    Entry("broker-cost", BROKER, 310),
-    Entry("broker-sizes", BROKER, 80),
-    Entry("broker-latency", BROKER, 70),
-    Entry("broker-start", BROKER, 105),
-    Entry("broker-growth", BROKER, 125),
+    Entry("scan", SPARK, 30),
+    Entry("planning", SPARK, 15),
+    Entry("pruning", SPARK, 10),
+    Entry("broker-cost", BROKER, 380),
+    Entry("broker-sizes", BROKER, 100),
+    Entry("broker-latency", BROKER, 160),
+    Entry("broker-start", BROKER, 80),
+    Entry("broker-growth", BROKER, 165),
     Entry("broker-idle", BROKER, 100),
     Entry("broker-stalls", BROKER, 65),
-    Entry("broker-java", BROKER, 190, is_optional=True),
-    Entry("fixture", BROKER, 25),
+    Entry("broker-java", BROKER, 115),
+    Entry("fixture", BROKER, 10),
     Entry("commit-load", BROKER, 70),
-    Entry("spark-scan", SPARK, 220),
-    Entry("spark-load", SPARK, 210),
-    Entry("spark-jobs", SPARK, 110),
+    Entry("spark-scan", SPARK, 250),
+    Entry("spark-load", SPARK, 140),
+    Entry("spark-jobs", SPARK, 140),
     Entry("spark-compact", SPARK, 105),
 )
-DEFAULT = tuple(entry for entry in ENTRIES if not entry.is_optional)
 BY_NAME = {entry.name: entry for entry in ENTRIES}

@@ -1,7 +1,8 @@
 """On what, and of what, something was measured: the machine, the versions, and the source.
 
 The source is told twice: as a commit, and as a digest of ``src/`` that stays the same when only
-results, docs or tests change. Nothing here names a host or a path.
+results, docs or tests change. What measures has a digest of its own. Nothing here names a host or a
+path.
 """
 
 import hashlib
@@ -10,6 +11,7 @@ import platform
 import re
 import shutil
 import subprocess
+import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -17,6 +19,8 @@ from benchmarks.peers import connector_version, kafka_version, why_no_kafka
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE_SUFFIXES = (".py", ".pyi", ".pyx", ".pxi", ".pxd", ".h", ".sql")
+# Modules here that tell what was measured and have no part in measuring it.
+TELLING = ("__main__", "plots", "report", "results", "runner", "svg", "table")
 
 
 def source_digest(root: Path = ROOT / "src") -> str:
@@ -30,6 +34,16 @@ def source_digest(root: Path = ROOT / "src") -> str:
     return digest.hexdigest()[:12]
 
 
+def method_digest(root: Path = ROOT / "benchmarks") -> str:
+    """Of what measures."""
+    digest = hashlib.sha256()
+    for path in sorted(root.glob("*.py")):
+        if path.stem not in TELLING:
+            digest.update(f"{path.name}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
 def commit() -> str:
     """Of the checkout; with a plus where ``src`` has been changed since."""
     found = _said("git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD")
@@ -39,24 +53,26 @@ def commit() -> str:
     return f"{found}+" if changed else found
 
 
-def machine() -> dict[str, object]:
+def machine(directory: str | None = None) -> dict[str, object]:
+    """With the disk below ``directory``, which is where entries write."""
     return {
         "cpu": _cpu(),
         "cores": len(os.sched_getaffinity(0)),
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
         "kernel": platform.release().split("-")[0],
-        "disk": disk_kind(Path(os.environ.get("TMPDIR", "/tmp"))),
+        "disk": disk_kind(Path(directory or tempfile.gettempdir())),
         "tcp": _congestion_control(),
     }
 
 
-def versions() -> dict[str, str | None]:
+def versions(*, is_alone: bool = False) -> dict[str, str | None]:
+    """None where something is not there, or is left out."""
     return {
         "stratalog": _package("stratalog"),
         "python": platform.python_version(),
-        "kafka": kafka_version() if why_no_kafka() is None else None,
+        "kafka": None if is_alone or why_no_kafka() is not None else kafka_version(),
         "spark": _package("pyspark"),
-        "spark_kafka_connector": connector_version(),
+        "spark_kafka_connector": None if is_alone else connector_version(),
         "librdkafka": _librdkafka(),
         "pyarrow": _package("pyarrow"),
         "java": _java(),

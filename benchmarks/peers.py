@@ -43,7 +43,7 @@ def why_no_kafka() -> str | None:
     from apache_kafka import KafkaUnavailableError
 
     if os.environ.get(ALONE_VARIABLE):
-        return "asked for without"
+        return "left out as asked"
     try:
         kafka_distribution()
     except KafkaUnavailableError as missing:

@@ -3,12 +3,23 @@
 A plot whose figures are missing is left out; a peer that is missing leaves its line out.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from benchmarks.broker_figures import OURS, SYNCED
 from benchmarks.measurement import CONNECTOR, KAFKA, PARQUET, Series
 from benchmarks.results import Results
-from benchmarks.svg import BarPanel, Bars, Line, LinePanel, Panel, Plot, even, powers, tail
+from benchmarks.svg import (
+    BarPanel,
+    Bars,
+    Line,
+    LinePanel,
+    Panel,
+    Plot,
+    even,
+    fine_powers,
+    powers,
+    tail,
+)
 
 COLOURS = {
     OURS: 0,
@@ -48,7 +59,7 @@ def by_size(word: str, series: Sequence[Series]) -> LinePanel | None:
     if not series:
         return None
     sizes = powers("bytes of a record", xs(series))
-    return LinePanel(word, sizes, even("MB/s", ys(series)), lines(series))
+    return LinePanel(word, sizes, even("MB/s (more is better)", highs(series)), lines(series))
 
 
 def latency(results: Results) -> Plot | None:
@@ -58,7 +69,7 @@ def latency(results: Results) -> Plot | None:
     panel = LinePanel(
         "acknowledged after, by share of the requests",
         tail("share of the requests"),
-        powers("µs", ys(series)),
+        fine_powers("µs (less is better)", [*lows(series), *highs(series)]),
         lines(series),
     )
     quantiles = {"latency.p50": "p50", "latency.p99": "p99"}
@@ -104,8 +115,8 @@ def spark_cleaning(results: Results) -> BarPanel | None:
     for id_, label in logs.items():
         row = results.row(id_)
         if row is not None and row.theirs is not None:
-            bars = [("on Spark", 0, row.ours.median), ("local cleaner", 2, row.theirs.median)]
-            groups.append(Bars(label, row.unit, bars))
+            bars = [("on Spark", 0, row.ours), ("local cleaner", 2, row.theirs)]
+            groups.append(Bars(label, row.unit, row.better, bars))
     return BarPanel("on Spark, beside our own cleaner", groups) if groups else None
 
 
@@ -116,7 +127,7 @@ def recovery(results: Results) -> Plot | None:
     panel = LinePanel(
         "seconds until it is open again",
         even("GB of log after an unclean stop", xs(series)),
-        even("s", highs(series)),
+        even("s (less is better)", highs(series)),
         lines(series),
     )
     rates = {"recovery.rate": "recovery, indexes rebuilt", "verify.rate": "verify"}
@@ -131,15 +142,15 @@ def spark(results: Results) -> Plot | None:
     parquet = results.row("spark-scan.parquet")
     panels = []
     if scan is not None:
-        bars = [(OURS, 0, scan.ours.median)]
+        bars = [(OURS, 0, scan.ours)]
         if scan.theirs is not None:
-            bars.append(("Kafka connector", 1, scan.theirs.median))
+            bars.append(("Kafka connector", 1, scan.theirs))
         if parquet is not None and parquet.theirs is not None:
-            bars.append(("Parquet", 3, parquet.theirs.median))
-        groups = [Bars("full scan, 7 columns", scan.unit, bars)]
+            bars.append(("Parquet", 3, parquet.theirs))
+        groups = [Bars("full scan, 7 columns", scan.unit, scan.better, bars)]
         keys = results.row("spark-scan.keys")
         if keys is not None:
-            groups.append(Bars("keys only", keys.unit, [(OURS, 0, keys.ours.median)]))
+            groups.append(Bars("keys only", keys.unit, keys.better, [(OURS, 0, keys.ours)]))
         panels.append(BarPanel("scan", groups))
     rows = {"spark-load.default": "defaults of both", "spark-load.tuned": "both tuned"}
     loads = rows_panel(results, "load", rows)
@@ -154,7 +165,7 @@ def growth(results: Results) -> Plot | None:
         series = results.plotted(f"{word}-growth")
         if series:
             partitions = powers("partitions, half as many connections", xs(series))
-            cost = even("broker CPU-s a GB", highs(series))
+            cost = even("broker CPU-s a GB (less is better)", highs(series))
             panels.append(LinePanel(word, partitions, cost, lines(series)))
     caption = "broker CPU of a GB as partitions and connections grow, 16 KB batches"
     return Plot("growth", "Growth with partitions", caption, panels) if panels else None
@@ -172,14 +183,14 @@ def rows_panel(
         row = results.row(id_)
         if row is None:
             continue
-        bars = [(OURS, 0, row.ours.median)]
+        bars = [(OURS, 0, row.ours)]
         flushed = results.row(f"{id_}.flush") if with_flush else None
         if flushed is not None:
-            bars.append(("flush on ack", 2, flushed.ours.median))
+            bars.append(("flush on ack", 2, flushed.ours))
         if row.theirs is not None and row.peer is not None:
             name = "Kafka connector" if row.peer == CONNECTOR else row.peer.name
-            bars.append((name, COLOURS.get(row.peer.name, 3), row.theirs.median))
-        groups.append(Bars(label, row.unit, bars))
+            bars.append((name, COLOURS.get(row.peer.name, 3), row.theirs))
+        groups.append(Bars(label, row.unit, row.better, bars))
     return BarPanel(title, groups) if groups else None
 
 
@@ -188,11 +199,7 @@ def lines(series: Sequence[Series]) -> list[Line]:
 
 
 def xs(series: Sequence[Series]) -> list[float]:
-    return list(_values(series, 0))
-
-
-def ys(series: Sequence[Series]) -> list[float]:
-    return list(_values(series, 1))
+    return [point[0] for each in series for point in each.points]
 
 
 def highs(series: Sequence[Series]) -> list[float]:
@@ -200,5 +207,5 @@ def highs(series: Sequence[Series]) -> list[float]:
     return [max(point[1:]) for each in series for point in each.points]
 
 
-def _values(series: Sequence[Series], at: int) -> Iterator[float]:
-    return (point[at] for each in series for point in each.points)
+def lows(series: Sequence[Series]) -> list[float]:
+    return [min(point[1:]) for each in series for point in each.points]

@@ -1,6 +1,7 @@
 """What the kernel says of a process and all that it started."""
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +16,15 @@ def tree(pid: int) -> Iterator[int]:
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in (task / "children").read_text().split():
                 yield from tree(int(child))
+
+
+def cpu_s(pid: int) -> float:
+    """What all threads of the process have spent since it started, ended ones included.
+
+    From the kernel's clock of that process, in nanoseconds: /proc has the same in hundredths of a
+    second, which is a fiftieth of what some measurements come to.
+    """
+    return time.clock_gettime((~pid << 3) | 2)  # clock_getcpuclockid(3), which Python has not
 
 
 def tree_cpu_s(pid: int) -> float:

@@ -10,13 +10,17 @@ In Markdown, what stands between two comments is written here:
                               ``ID theirs`` the peer's, ``ID ratio`` ours by theirs
 """
 
+import ast
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from benchmarks.entries import BY_NAME, CHAPTERS, DEFAULT, ENTRIES
+from benchmarks.broker_processes import KAFKA_SETTINGS
+from benchmarks.effort import Effort
+from benchmarks.entries import BY_NAME, CHAPTERS, ENTRIES, Entry
 from benchmarks.measurement import Measurement, short
+from benchmarks.peers import KAFKA_JVM
 from benchmarks.plots import all_plots
 from benchmarks.results import Results, slower_first
 from benchmarks.svg import Plot
@@ -26,20 +30,29 @@ BLOCK = re.compile(r"(?<=<!-- figures -->\n).*?(?=<!-- /figures -->)", re.DOTALL
 FIGURE = re.compile(r"(<!-- figure (\S+?)(?: (theirs|ratio))? -->).*?(<!-- /figure -->)", re.DOTALL)
 COMPARISON = Path("docs/comparison.md")
 PLOTS = Path("docs/plots")
-HEAD = """\
-This page is written by `python -m benchmarks report` from `benchmarks/results.json`, which
-`make bench` makes: about 35 minutes on two cores. `make bench ONLY=NAME` measures one entry again.
-Do not edit it; a test compares it with the file.
-
-Every figure is a median, with the least and the most of its repeats in brackets; one without
-brackets was measured once. A ratio is ours by theirs in the unit of the row. Sides take turns
-within a run (but for idle brokers, watched one after the other), so that what else the machine does
-meets them alike. Where a machine paces what it sends (bbr, see `tcp` below), stratalog turns that
-off for connections within the machine and Apache Kafka does not: part of what fetches cost there.
-Apache Kafka runs with the JVM flags and settings of its own start script. Brokers
-acknowledge from the page cache in the rows that are held against each other
-(`log.flush.on.ack=false`, as Apache Kafka does); rows with *each acknowledgement on disk* are
-stratalog's default."""
+INTRO = """\
+`make bench` measures stratalog with Apache Kafka, Spark's Kafka connector and Spark's Parquet
+beside it in one run, and writes `benchmarks/results.json`. `python -m benchmarks report` writes
+this page from that file; a test compares the two, so do not edit it."""
+HOW = f"""\
+- A figure is a median, with the least and the most of its repeats in brackets; one without brackets
+  was measured once. Plots have them as a thin line across a bar or a point, or as a band. A ratio
+  is ours by theirs, in the unit of the row.
+- Sides take turns within a run (but for idle brokers, watched one after the other), so that what
+  else the machine does meets them alike. All run the same client, on the same two cores.
+- Where brokers are held against each other by cost, throughput or latency, each is warmed up for
+  {Effort.seconds:g} s before the first of {Effort.rounds} rounds.
+- Both settings of durability are told. Rows beside Apache Kafka that say nothing acknowledge from
+  the page cache, which is what Apache Kafka does (`log.flush.on.ack=false`); rows with *each
+  acknowledgement on disk* are stratalog's default, beside the same Apache Kafka.
+- Where a machine paces what it sends (bbr, see `tcp`), stratalog turns that off for connections
+  within the machine and Apache Kafka does not: part of what fetches cost there.
+- Apache Kafka is one KRaft node from Maven's artifacts, with the JVM flags of its own start script
+  and what its own `server.properties` sets, see below. stratalog is `stratalog serve` as it comes.
+  Both delete files after 100 ms, not after a minute.
+- A peer that cannot be had, or is not wanted (`make bench BENCH=--alone`), is missing: our part is
+  measured alone then, and the note of the row says why.
+- `make bench ONLY=NAME` measures one entry again, on the same machine with the same versions."""
 
 NOTHING_BESIDE = "Nothing was measured beside stratalog: no row here is a comparison."
 
@@ -137,8 +150,9 @@ def table(rows: list[Measurement]) -> list[str]:
     lines = ["| what | stratalog | beside it | ratio | bar |", "|---|---|---|---|---|"]
     for row in rows:
         theirs = ""
-        if row.theirs is not None and row.peer is not None:
-            theirs = f"{short(row.theirs.median)}, {row.peer.name}"
+        if row.peer is not None:
+            median = "not measured" if row.theirs is None else short(row.theirs.median)
+            theirs = f"{median}, {row.peer.name}"
         cells = (
             row.what,
             f"{short(row.ours.median)} {row.unit}",
@@ -173,11 +187,11 @@ def not_measured(results: Results) -> list[str]:
     """A line for each entry that failed, and one for all that were never tried."""
     runs = results.runs
     lines = [
-        f"- Not measured: {entry.name}. {runs[entry.name].why_not}"
+        f"- Not measured: {entry.name} ({runs[entry.name].why_not})."
         for entry in ENTRIES
         if entry.name in runs and runs[entry.name].why_not is not None
     ]
-    if untried := [entry.name for entry in DEFAULT if entry.name not in runs]:
+    if untried := [entry.name for entry in ENTRIES if entry.name not in runs]:
         lines += wrapped(f"- Not run: {', '.join(untried)}.")
     return [*lines, ""] if lines else []
 
@@ -186,25 +200,39 @@ def not_measured(results: Results) -> list[str]:
 
 
 def comparison(results: Results, plots: list[Plot]) -> str:
-    return "\n".join([*head(results), *slower(results), *charts(plots), *chapters(results)]) + "\n"
+    """Where we are slower comes before anything else is told."""
+    parts = (
+        head(results),
+        slower(results),
+        charts(plots),
+        chapters(results),
+        how_measured(results),
+    )
+    return "\n".join(line for part in parts for line in part) + "\n"
 
 
 def head(results: Results) -> Iterator[str]:
-    yield from (
-        "# What was measured",
-        "",
-        *HEAD.splitlines(),
-        "",
-        "| machine | |",
-        "|---|---|",
+    minutes = sum(run.seconds for run in results.runs.values()) / 60
+    yield from ("# What was measured", "", *INTRO.splitlines(), "")
+    yield from wrapped(
+        f"This is of {machine_words(results)}; it took {minutes:.0f} minutes. Figures are medians "
+        "with their spread, a ratio is ours by theirs: [how it was measured](#how-it-was-measured)."
     )
+    yield ""
+
+
+def how_measured(results: Results) -> Iterator[str]:
+    yield from ("## How it was measured", "", *HOW.splitlines(), "", "| machine | |", "|---|---|")
     names = {"cpu": "CPU", "memory_gb": "memory, GB"}
     for name, value in results.machine.items():
         yield f"| {names.get(name, name)} | {value} |"
     yield from ("", "| version | |", "|---|---|")
     for name, value in results.versions.items():
         yield f"| {name.replace('_', ' ')} | {value or 'not there'} |"
-    yield from ("", *sources(results), "")
+    yield from ("", "| Apache Kafka | |", "|---|---|", f"| JVM flags | `{' '.join(KAFKA_JVM)}` |")
+    for name, value in KAFKA_SETTINGS.items():
+        yield f"| `{name}` | `{value}` |"
+    yield from ("", *sources(results))
 
 
 def sources(results: Results) -> Iterator[str]:
@@ -239,7 +267,7 @@ def charts(plots: list[Plot]) -> Iterator[str]:
     if plots:
         yield from ("## Plots", "")
     for plot in plots:
-        yield from (f"![{plot.title}](plots/{plot.name}.svg)", "", f"{plot.caption}.", "")
+        yield from (f"![{plot.title}](plots/{plot.name}.svg)", "", sentence(plot.caption), "")
 
 
 def chapters(results: Results) -> Iterator[str]:
@@ -251,13 +279,23 @@ def chapters(results: Results) -> Iterator[str]:
             of_entry = [row for name, row in slower_first(rows) if name == entry.name]
             if of_entry:
                 run = results.runs[entry.name]
-                yield from (f"### {entry.name}", "")
+                yield from (f"### {entry.name}", "", *words_of(entry), "")
                 yield from (f"`{run.command}`, {run.date}, {run.seconds:.0f} s", "")
                 yield from (*long_table(of_entry), "")
 
 
+def sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def words_of(entry: Entry) -> list[str]:
+    """What its module says of how it measures."""
+    said = ast.get_docstring(ast.parse(Path(__file__).with_name(entry.file).read_text())) or ""
+    return said.replace("``", "`").splitlines()
+
+
 def long_table(rows: list[Measurement]) -> Iterator[str]:
-    yield "| what | unit | stratalog | beside it | ratio | bar | | note |"
+    yield "| what | unit | stratalog | beside it | ratio | bar | met | note |"
     yield "|---|---|---|---|---|---|---|---|"
     for row in rows:
         theirs = ""
@@ -272,6 +310,6 @@ def long_table(rows: list[Measurement]) -> Iterator[str]:
             ratio(row),
             bar(row.bar, row.better, row.unit),
             verdict(row),
-            row.note,
+            row.note.replace("|", "\\|").replace("\n", " "),
         )
         yield f"| {' | '.join(cells)} |"

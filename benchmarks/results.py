@@ -32,6 +32,7 @@ class Run:
     source: str
     command: str
     why_not: str | None = None
+    method: str = ""  # digest of what measured
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ why, and the next one begins.
 
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -22,14 +23,20 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks.effort import SCALE_VARIABLE, Effort
 from benchmarks.entries import BY_NAME, Entry
-from benchmarks.machine import ROOT, commit, machine, source_digest, versions
+from benchmarks.machine import ROOT, commit, machine, method_digest, source_digest, versions
 from benchmarks.measurement import Outcome
 from benchmarks.peers import ALONE_VARIABLE
 from benchmarks.results import Results, Run
+from benchmarks.worker import LEFT_OUT
 
 PATIENCE = 4  # times the expected
 PATIENCE_SECONDS = 300  # and that much
 LAST_WORDS = 400
+_DIRECTORIES = re.compile(r"/[^\s'\"|]*/")
+
+
+class OtherMachineError(Exception):
+    """A part was to be measured again elsewhere than the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,7 @@ class Done:
     seconds: float
     outcomes: Sequence[Outcome] = ()
     why_not: str | None = None
+    is_left_out: bool = False  # it could not be measured here, and said so itself
 
 
 @dataclass(slots=True)
@@ -104,18 +112,10 @@ def run_all(
     measure: Callable[[Entry, Options], Done] | None = None,
     tell: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True),
 ) -> list[str]:
-    """Measure and merge; the names of those that were not measured."""
+    """Measure and merge; the names of those that failed."""
     measure = measure or in_process
     plan, failed = Plan(names, results), []
-    here, found = machine(), versions()
-    if results.machine not in ({}, here) or any(
-        found[name] != known for name, known in results.versions.items() if known and found[name]
-    ):
-        tell("what was known was measured on another machine or with other versions: forgotten")
-        results.forget()
-    # Without peers nothing is known of them that was not before.
-    results.versions = {name: found[name] or results.versions.get(name) for name in found}
-    results.machine = here
+    begin(names, results, options, tell)
     for number, name in enumerate(names):
         tell(plan.line(number))
         done = measure(BY_NAME[name], options)
@@ -126,28 +126,53 @@ def run_all(
             source=source_digest(),
             command=f"make bench ONLY={name}{options.told}",
             why_not=done.why_not,
+            method=method_digest(),
         )
         results.merge(name, run, done.outcomes)
         results.save(path)
         if done.why_not is not None:
-            failed.append(name)
+            failed += [] if done.is_left_out else [name]
             tell(f"{name} was not measured: {done.why_not}")
         else:
             tell(f"{name}: {len(results.rows[name])} rows in {minutes(done.seconds)}")
     return failed
 
 
+def begin(
+    names: Sequence[str], results: Results, options: Options, tell: Callable[[str], None]
+) -> None:
+    """The machine and the versions are those of all rows: what is of others cannot stay."""
+    here, found = machine(options.directory), versions(is_alone=options.is_alone)
+    is_other = results.machine not in ({}, here) or any(
+        found.get(name) != known
+        for name, known in results.versions.items()
+        if name != "stratalog" and known and found.get(name)
+    )
+    if is_other:
+        if left := sorted(set(results.runs) - set(names)):
+            raise OtherMachineError(
+                "the file was measured on another machine, on another disk or with other "
+                f"versions, and {', '.join(left)} would be lost: measure everything, or write to "
+                "another file with --results"
+            )
+        tell("what was known was measured on another machine or with other versions: forgotten")
+        results.forget()
+    # Without peers nothing is known of them that was not before.
+    results.versions = {name: found[name] or results.versions.get(name) for name in found}
+    results.machine = here
+
+
 def in_process(entry: Entry, options: Options) -> Done:
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="stratalog-bench-", dir=options.directory) as home:
         out, root = Path(home, "found"), Path(home, "root")
-        why_not = _run(entry, options, out, root)
+        code, why_not = _run(entry, options, out, root)
         outcomes = () if why_not else pickle.loads(out.read_bytes())
-    return Done(time.monotonic() - started, outcomes, why_not)
+    return Done(time.monotonic() - started, outcomes, why_not, code == LEFT_OUT)
 
 
-def _run(entry: Entry, options: Options, out: Path, root: Path) -> str | None:
-    """Why there is nothing in ``out``, or None."""
+def _run(entry: Entry, options: Options, out: Path, root: Path) -> tuple[int, str | None]:
+    """How it ended, and why there is nothing in ``out``, or None."""
     command = [sys.executable, "-m", "benchmarks.worker", entry.name, str(root), str(out)]
     command += ["--seconds", f"{options.effort.seconds:g}"]
     command += ["--rounds", str(options.effort.rounds)]
@@ -165,16 +190,21 @@ def _run(entry: Entry, options: Options, out: Path, root: Path) -> str | None:
             patience_s = PATIENCE * entry.expected_s + PATIENCE_SECONDS
             code = _wait(process, entry, patience_s)
         except subprocess.TimeoutExpired:
-            return f"it was not done after {minutes(patience_s)}"
+            return -1, f"it was not done after {minutes(patience_s)}"
         finally:
             _end_all(process)
     if code == 0 and out.exists():
-        return None
+        return code, None
     said = errors.read_text(errors="replace").strip()
     last = said.splitlines()[-1] if said else "it said nothing"
-    if code != 3:
+    if code != LEFT_OUT:
         print(said[-5_000:], file=sys.stderr, flush=True)
-    return last.replace(f"{ROOT}/", "")[-LAST_WORDS:]
+    return code, without_paths(last)[-LAST_WORDS:]
+
+
+def without_paths(words: str) -> str:
+    """With the names of files alone: where they lie on this machine is nobody's concern."""
+    return _DIRECTORIES.sub("", words)
 
 
 def _wait(process: subprocess.Popen[bytes], entry: Entry, patience_s: float) -> int:

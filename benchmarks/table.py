@@ -36,11 +36,11 @@ def bar(wanted: Bar, better: Better, unit: str) -> str:
 def verdict(row: Measurement) -> str:
     if row.is_met is None:
         return ""
-    return "met" if row.is_met else "**missed**"
+    return "yes" if row.is_met else "**missed**"
 
 
 def print_rows(rows: Sequence[tuple[str, Measurement]], console: Console) -> None:
-    table = Table("what", "unit", "stratalog", "peer", "ratio", "bar", "", title=None)
+    table = Table("what", "unit", "stratalog", "peer", "ratio", "bar", "met", title=None)
     for _, row in slower_first(rows):
         theirs = "" if row.theirs is None or row.peer is None else spread(row.theirs)
         peer = f"{theirs} {row.peer.name}" if theirs and row.peer else ""

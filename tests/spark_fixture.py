@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from stratalog.spark.session import SparkUnavailableError, session
+from stratalog.spark.session import SparkUnavailableError, check_available, session
 
 SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -26,6 +26,14 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+
+
+def skip_without_spark() -> None:
+    """For tests whose Spark runs in processes of its own."""
+    try:
+        check_available()
+    except SparkUnavailableError as unavailable:
+        pytest.skip(str(unavailable))
 
 
 @contextmanager

@@ -3,10 +3,10 @@
 The public names. They are imported when first used, so that ``import stratalog`` costs nothing.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # to import typing takes longer than all else here
 if TYPE_CHECKING:
+    from typing import Any
+
     from stratalog.embedded import LogsDirectory as LogsDirectory
     from stratalog.embedded import PartitionLog as PartitionLog
     from stratalog.embedded import open_directory as open_directory
@@ -30,7 +30,9 @@ _HOME = {
 __all__ = [*_HOME, "__version__"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
+    from importlib import import_module
+
     if name not in _HOME:
         raise AttributeError(f"stratalog has no {name!r}")
     return getattr(import_module(_HOME[name]), name)

@@ -27,7 +27,9 @@ from stratalog.records import build_batch
 from stratalog.storage.backup.checking import check_store
 from stratalog.storage.backup.errors import BackupDamagedError, BackupError
 from stratalog.storage.backup.manifest import decode_manifest
+from stratalog.storage.backup.restore_plan import choose_backup
 from stratalog.storage.check import check
+from stratalog.testing import ManualClock
 
 
 def test_what_is_restored_has_the_same_bytes_offsets_and_records(tmp_path: Path) -> None:
@@ -133,6 +135,20 @@ def test_only_the_topics_that_are_asked_for_are_restored(tmp_path: Path) -> None
     assert set(log_bytes(tmp_path / "copy")) == {f"payments-0/{0:020d}.log"}
     with pytest.raises(BackupError, match="has no topic nothing"):
         restored(target, tmp_path / "other", topics=["nothing"])
+
+
+def test_a_moment_comes_from_the_first_backup_that_was_made_then_or_later(tmp_path: Path) -> None:
+    source, store = tmp_path / "logs", store_at(tmp_path / "backups")
+    made = []
+    for number in range(3):
+        write(source, {("orders", 0): [rows(number, 1)]})
+        clock = ManualClock(START_MS + 1_000 * number)
+        made.append(back_up(str(source), store, BackupOptions(), clock=clock).manifest.backup_id)
+
+    def chosen(after_ms: int) -> int:
+        return made.index(choose_backup(store, until_ms=START_MS + after_ms).backup_id)
+
+    assert [chosen(each) for each in (-1, 0, 1, 1_000, 1_001, 9_000)] == [0, 0, 1, 1, 2, 2]
 
 
 @pytest.mark.parametrize("until_ms", [None, 0, 2**60])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.entries import BY_NAME, CHAPTERS, ENTRIES
-from benchmarks.machine import machine, source_digest, versions
+from benchmarks.machine import disk_kind, machine, method_digest, source_digest, versions
 from benchmarks.measurement import Bar
 from benchmarks.results import PATH, Results, slower_first
 from made_results import FAILED, RUN, YARDSTICK, cost, line, rate, results
@@ -88,6 +88,24 @@ def test_the_digest_is_of_sources_and_not_of_what_is_built_from_them(tmp_path: P
     assert source_digest(tmp_path) != before
 
 
+def test_the_digest_of_what_measures_is_not_of_what_tells(tmp_path: Path) -> None:
+    for name in ("append.py", "report.py"):
+        (tmp_path / name).write_text("x = 1")
+    before = method_digest(tmp_path)
+    (tmp_path / "report.py").write_text("x = 2")
+    assert method_digest(tmp_path) == before
+    (tmp_path / "append.py").write_text("x = 2")
+    assert method_digest(tmp_path) != before
+
+
+def test_the_disk_that_is_told_is_the_one_that_is_written_to(tmp_path: Path) -> None:
+    in_memory = Path("/dev/shm")
+    if not in_memory.is_dir():
+        pytest.skip("there is no second file system here")
+    assert machine(str(in_memory))["disk"] == disk_kind(in_memory) == "tmpfs"
+    assert machine(str(tmp_path))["disk"] == disk_kind(tmp_path)
+
+
 def test_machine_and_versions_are_told() -> None:
     assert set(machine()) == {"cpu", "cores", "memory_gb", "kernel", "disk", "tcp"}
     assert all(machine().values())
@@ -103,6 +121,13 @@ def test_every_entry_is_a_module_with_a_place_in_the_docs() -> None:
     for entry in ENTRIES:
         assert find_spec(entry.module) is not None, entry.name
         assert entry.chapter in CHAPTERS
+
+
+def test_every_entry_is_in_the_file_that_is_kept_with_rows_or_with_why_not() -> None:
+    kept = Results.load()
+    measured = {name for name, run in kept.runs.items() if kept.rows.get(name) or run.why_not}
+    missing = {entry.name for entry in ENTRIES} - measured
+    assert not missing, f"run: make bench ONLY={','.join(sorted(missing))}"
 
 
 def test_the_file_that_is_kept_has_the_shape_that_is_promised() -> None:

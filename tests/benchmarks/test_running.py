@@ -8,7 +8,15 @@ from benchmarks.effort import Effort
 from benchmarks.entries import BY_NAME, STORAGE, Entry
 from benchmarks.machine import machine
 from benchmarks.results import Results
-from benchmarks.runner import Done, Options, Plan, in_process, run_all
+from benchmarks.runner import (
+    Done,
+    Options,
+    OtherMachineError,
+    Plan,
+    in_process,
+    run_all,
+    without_paths,
+)
 from made_results import cost, rate, results
 
 TINY = Options(Effort(seconds=0.1, rounds=1), scale=0.01, is_alone=True)
@@ -62,20 +70,55 @@ def test_a_part_is_merged_into_what_is_there(tmp_path: Path) -> None:
     assert found == {"a": 1, "b": 7}
 
 
-def test_what_was_measured_on_another_machine_is_forgotten(tmp_path: Path) -> None:
+def measured_again(names: list[str], known: Results, path: Path) -> list[str]:
     said: list[str] = []
-    known = results(append=[rate("a", 1)])  # on a machine that a test made up
     run_all(
-        ["lookup"],
+        names,
         known,
-        tmp_path / "results.json",
+        path / "results.json",
         TINY,
-        measure=lambda *_: Done(1.0, [cost("b", 7)]),
+        measure=lambda entry, _: Done(1.0, [cost(f"new {entry.name}", 7)]),
         tell=said.append,
     )
-    assert [row.id for _, row in known.all_rows()] == ["b"]
+    return said
+
+
+def test_what_was_measured_on_another_machine_is_forgotten(tmp_path: Path) -> None:
+    known = results(append=[rate("a", 1)])  # on a machine that a test made up
+    said = measured_again(["append", "lookup"], known, tmp_path)
+    assert [row.id for _, row in known.all_rows()] == ["new append", "new lookup"]
     assert known.machine == machine()
     assert any("on another machine" in line for line in said)
+
+
+def test_a_part_measured_on_another_machine_does_not_cost_the_rest(tmp_path: Path) -> None:
+    known = results(append=[rate("a", 1)], lookup=[cost("b", 1)])
+    with pytest.raises(OtherMachineError, match="append would be lost"):
+        measured_again(["lookup"], known, tmp_path)
+    assert [row.id for _, row in known.all_rows()] == ["a", "b"]
+    assert not (tmp_path / "results.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("versions", "is_kept"),
+    [
+        ({"python": "2.7"}, False),
+        ({"stratalog": "0.0.1"}, True),  # its source is told with each entry
+        ({"kafka": "4.3.1"}, True),  # left out now: nothing else is known of it
+        ({"no longer told": "1"}, True),
+    ],
+)
+def test_rows_of_other_versions_are_not_told_beside_new_ones(
+    tmp_path: Path, versions: dict[str, str], is_kept: bool
+) -> None:
+    known = results(append=[rate("a", 1)])
+    known.machine, known.versions = machine(), versions
+    if is_kept:
+        measured_again(["lookup"], known, tmp_path)
+    else:
+        with pytest.raises(OtherMachineError):
+            measured_again(["lookup"], known, tmp_path)
+    assert known.row("a") is not None
 
 
 @pytest.mark.parametrize(
@@ -129,6 +172,25 @@ def test_nothing_that_an_entry_wrote_is_left(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_entry_that_needs_what_is_not_there_says_so() -> None:
-    done = in_process(BY_NAME["broker-java"], TINY)
-    assert done.why_not == "these are Apache Kafka's own tools: asked for without"
+def test_an_entry_that_needs_what_is_not_there_says_so_and_has_not_failed(tmp_path: Path) -> None:
+    found = Results()
+    path = tmp_path / "results.json"
+    assert run_all(["broker-java"], found, path, TINY, tell=lambda _: None) == []
+    why_not = "these are Apache Kafka's own tools: left out as asked"
+    assert found.runs["broker-java"].why_not == why_not
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "OSError: [Errno 28] no room: '/tmp/bench-1/root/x.log'",
+            "OSError: [Errno 28] no room: 'x.log'",
+        ),
+        ("only 3 MB/s of 4 GB/s", "only 3 MB/s of 4 GB/s"),
+    ],
+)
+def test_why_an_entry_failed_is_told_without_the_paths_of_this_machine(
+    said: str, told: str
+) -> None:
+    assert without_paths(said) == told

@@ -83,7 +83,11 @@ class Asking:
         frame = b"".join(bytes(part) for part in encode_request(key, version, 7, "me", body))[4:]
         header, position = decode_request_header(frame)
         seen = decode_request(key, version, memoryview(frame), position)
-        request = Request(key, version, header.correlation_id, "me", seen, client)
+        # As a dispatcher makes it: behind a produce request the next one may be taken.
+        is_produce = key is ApiKey.PRODUCE
+        request = Request(
+            key, version, header.correlation_id, "me", seen, client, is_pipelined=is_produce
+        )
         result = self._handlers[key](request)
         if asyncio.iscoroutine(result):
             result = await result

@@ -11,9 +11,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 import stratalog
 from broker_fixture import RunningBroker, running_broker
-from handover_staging import rows, stage
+from handover_staging import in_no_time, rows, stage
 from stratalog.errors import DiskError, DiskFullError
-from stratalog.handover import CommitUnknownError, Handover, open_handover
+from stratalog.handover import CommitUnknownError, open_handover
 from stratalog.storage.commits.errors import CommitRefusedError
 from stratalog.storage.files import OsFileSystem
 
@@ -65,17 +65,6 @@ def create(broker: RunningBroker) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_server, "log_level": 0})
     config = {"max.message.bytes": "2000000"}
     admin.create_topics([NewTopic("orders", 2, 1, config=config)])["orders"].result(60)
-
-
-def in_no_time(handover: Handover) -> Handover:
-    now = [0.0]
-
-    def sleep(seconds: float) -> None:
-        now[0] += seconds
-
-    handover._monotonic = lambda: now[0]
-    handover._sleep = sleep
-    return handover
 
 
 def count_in(path: Path) -> int:

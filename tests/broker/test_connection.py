@@ -2,6 +2,7 @@
 nobody needs any more."""
 
 import random
+import socket
 import struct
 
 import pytest
@@ -213,6 +214,24 @@ def test_requests_that_wait_are_told_that_their_client_has_gone() -> None:
         end.connection.close()
         assert world.handler.tickets[0].is_abandoned
         end.connection.answer(world.handler.tickets[0], [b"nobody"])
+
+    with_connections(scenario, is_echoing=False)
+
+
+@pytest.mark.parametrize("asked", [[produce()], [other()], [produce(b"1"), other(b"2")]])
+def test_who_has_said_all_is_still_answered_before_the_connection_ends(asked: list[bytes]) -> None:
+    async def scenario(world: World) -> None:
+        end = world.connect()
+        await end.send(b"".join(map(framed, asked)))
+        end.socket.shutdown(socket.SHUT_WR)
+        for number, frame in enumerate(asked):
+            await world.until(lambda number=number: len(world.handler.tickets) > number)
+            await world.settled()
+            assert not end.connection.is_closed
+            end.connection.answer(world.handler.tickets[number], [framed(frame)])
+        assert [await end.read_frame() for _ in asked] == asked
+        await world.until(lambda: end.connection.is_closed)
+        assert world.memory.used_bytes == 0
 
     with_connections(scenario, is_echoing=False)
 

@@ -267,6 +267,30 @@ def test_slices_of_files_arrive_whole_at_a_slow_reader_and_cost_no_memory(tmp_pa
     with_connections(scenario, is_echoing=False)
 
 
+def test_files_of_an_answer_that_is_not_read_are_counted_until_it_is(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        slow, gone = (world.connect(receive_bytes=4096, send_bytes=4096) for _ in range(2))
+        path = tmp_path / "log"
+        path.write_bytes(bytes(MIB))
+        file = OsFileSystem().open(str(path))
+        for number, end in enumerate((slow, gone)):
+            await end.send(framed(other()))
+            await world.until(lambda number=number: len(world.handler.tickets) > number)
+            slices = [FileSlice(file, 0, MIB) for _ in range(3)]
+            end.connection.answer(world.handler.tickets[number], slices)
+        assert world.memory.held_files == 6
+        assert not world.memory.is_short
+        world.memory.files_max = 5
+        assert world.memory.is_short
+
+        gone.connection.close()
+        assert world.memory.held_files == 3
+        await slow.read(3 * MIB)
+        await world.until(lambda: world.memory.held_files == 0)
+
+    with_connections(scenario, is_echoing=False)
+
+
 def test_a_file_that_is_shorter_than_its_slice_closes_the_connection(tmp_path: Path) -> None:
     path = tmp_path / "00.log"
     path.write_bytes(bytes(1_000))

@@ -1,4 +1,4 @@
-"""What the dispatcher refuses before a handler sees it."""
+"""What the dispatcher refuses before a handler sees it, and the pause that a quota asks for."""
 
 import asyncio
 from typing import Any
@@ -16,8 +16,9 @@ from stratalog.broker.metrics import Metrics
 from stratalog.broker.requests import Request
 from stratalog.errors import ProtocolError, UnsupportedVersionError
 from stratalog.protocol.api import ApiKey
-from stratalog.protocol.codec import encode_request
+from stratalog.protocol.codec import decode_response, encode_request
 from stratalog.protocol.messages.describe_groups import DescribeGroupsRequest
+from stratalog.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from stratalog.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -36,6 +37,10 @@ class Endless:
         self.peer = ("127.0.0.1", 1)
         self.expected: list[Any] = []
         self.answers: list[Any] = []
+        self.muted_ms: list[int] = []
+
+    def mute(self, for_ms: int) -> None:
+        self.muted_ms.append(for_ms)
 
     def expect(self, ticket: Any) -> None:
         self.expected.append(ticket)
@@ -120,3 +125,39 @@ def test_what_is_not_served_is_refused_and_api_versions_of_any_version_is_answer
             refusing.handle(connection, memoryview(head))
     refusing.handle(connection, memoryview(b"\x00\x12\x7f\xff" + bytes(4) + b"\xff\xff"))
     assert len(connection.answers) == 1
+
+
+class EveryThird:
+    """A quota that only every third request exceeds."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+
+    def throttle_ms(self, request: Request, size_bytes: int) -> int:
+        self.requests.append(request)
+        return 0 if len(self.requests) % 3 else 250
+
+
+def test_who_exceeds_a_quota_is_told_for_how_long_and_is_not_read_from_meanwhile() -> None:
+    loop, quotas = asyncio.new_event_loop(), EveryThird()
+    throttling = Dispatcher(
+        loop,
+        {ApiKey.HEARTBEAT: lambda _request: HeartbeatResponse()},
+        Metrics(),
+        max_frame_bytes=MAX_FRAME_BYTES,
+        report=lambda _client, _error: None,
+        quotas=quotas,
+    )
+    connection: Any = Endless()
+    frame = b"".join(encode_request(ApiKey.HEARTBEAT, 4, 7, "me", HeartbeatRequest("g")))[4:]  # type: ignore[arg-type]
+    for _ in range(4):
+        throttling.handle(connection, memoryview(frame))
+    loop.close()
+
+    told = [
+        decode_response(ApiKey.HEARTBEAT, 4, b"".join(parts)[4:])[1].throttle_time_ms
+        for parts in connection.answers
+    ]
+    assert told == [0, 0, 250, 0]
+    assert connection.muted_ms == [250]
+    assert [request.client_id for request in quotas.requests] == ["me"] * 4

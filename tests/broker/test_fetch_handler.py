@@ -182,6 +182,23 @@ def test_limits_of_bytes_are_kept_but_for_the_first_batch(tmp_path: Path) -> Non
     with_data(tmp_path, scenario)
 
 
+def test_one_answer_takes_no_more_files_than_are_left_but_for_one(tmp_path: Path) -> None:
+    async def scenario(asking: Asking) -> None:
+        memory = asking.services.memory
+        await create_topic(asking.services, "orders", 4)
+        for partition in range(4):
+            append(asking.services, "orders", partition)
+
+        for held, expected in ((0, 3), (1, 2), (2, 1), (3, 1), (50, 1)):
+            memory.files_max, memory.held_files = 3, held
+            answer = await fetch(asking, request(0, 0, 0, 0))
+            given = [offsets(each) for each in partitions(answer)]
+            assert given == [[0]] * expected + [[]] * (4 - expected)
+            assert {each.error_code for each in partitions(answer)} == {0}
+
+    with_data(tmp_path, scenario)
+
+
 def test_the_broker_has_a_limit_of_its_own(tmp_path: Path) -> None:
     async def scenario(asking: Asking) -> None:
         await create_topic(asking.services, "orders")

@@ -12,7 +12,7 @@ from broker_parts import broker_parts, create_topic
 from stratalog.broker.handlers.groups import GroupHandlers, deleted_topics, make_coordinator
 from stratalog.broker.requests import Request
 from stratalog.broker.services import Services
-from stratalog.coordinator.coordinator import OFFSETS_TOPIC
+from stratalog.config.topic_names import OFFSETS_TOPIC
 from stratalog.coordinator.group import Group
 from stratalog.coordinator.log_records import CommittedOffset
 from stratalog.coordinator.offsets import TransactionalOffset

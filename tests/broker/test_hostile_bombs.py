@@ -1,12 +1,23 @@
 """Small requests that ask for much: to be decompressed, listed, remembered or waited for. What they
 may cost is bounded, and others are served meanwhile."""
 
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
-from hostile import SERVED_WITHIN_SECONDS, Client, Healthy, ServedBroker, encoded, served_broker
+from hostile import (
+    SERVED_WITHIN_SECONDS,
+    Client,
+    Healthy,
+    ServedBroker,
+    answers_api_versions,
+    encoded,
+    served_broker,
+)
 from hostile_batches import bomb
 
 from stratalog.broker.dispatcher import ELEMENTS_MAX
@@ -26,7 +37,7 @@ from stratalog.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from stratalog.records import Codec
+from stratalog.records import Codec, Record, build_batch
 
 MIB = 1 << 20
 RSS_BYTES_MAX = 256 * MIB
@@ -196,3 +207,27 @@ def test_answers_that_nobody_reads_are_bounded(broker: ServedBroker) -> None:
                 except BlockingIOError:
                     break
         assert broker.rss_bytes() < RSS_BYTES_MAX
+
+
+def test_answers_that_nobody_reads_leave_files_to_be_opened_by_others(tmp_path: Path) -> None:
+    """Each would keep one open for every partition, and there are more of those than may be."""
+    files_max = 256
+    with served_broker(tmp_path / "broker", files_max=files_max) as broker:
+        now_ms = time.time_ns() // 1_000_000
+        batches = [build_batch([Record(b"k", bytes(20_000), timestamp_ms=now_ms)])] * (files_max)
+        with broker.client() as client, ExitStack() as open_until_the_end:
+            wanted = CreateTopicsRequest([CreatableTopic("orders", files_max, 1)], 60_000)
+            topic_id = client.ask(ApiKey.CREATE_TOPICS, wanted).topics[0].topic_id
+            assert set(produced(client, topic_id, *batches)) == {0}
+            partitions = [
+                FetchPartition(index, fetch_offset=0, partition_max_bytes=MIB)
+                for index in range(files_max)
+            ]
+            request = FetchRequest(min_bytes=1, topics=[FetchTopic("", topic_id, partitions)])
+            for _ in range(5):
+                reader = open_until_the_end.enter_context(broker.client())
+                reader.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                reader.send(encoded(ApiKey.FETCH, request))
+                reader.socket.recv(1, socket.MSG_PEEK)  # the answer has been begun
+            assert set(produced(client, topic_id, *batches)) == {0}
+            assert answers_api_versions(broker.address)

@@ -48,7 +48,7 @@ def kept(path: Path) -> list[Path]:
     return sorted(path.glob("*/.stratalog/leased/*.log"))
 
 
-def ask(path: Path, page: str, body: Any = None) -> leasing._Answer:
+def ask(path: Path, page: str, body: Any = None) -> leasing.Answer:
     return leasing._ask(read_owner(str(path)), page, body)
 
 

@@ -179,5 +179,6 @@ def test_connections_leave_descriptors_for_logs(tmp_path: Path) -> None:
         assert broker.wait_for_sockets(80, OUTAGE_SECONDS) <= 80
         late = Healthy(broker)
         assert late.is_served() < SERVED_WITHIN_SECONDS
+        assert any("few_open_files allowed=200" in line for line in broker.log_lines())
         for client in (*idle, healthy, late):
             client.close()

@@ -287,5 +287,8 @@ def test_an_idempotent_producer_that_repeats_itself_is_answered_as_before(tmp_pa
             (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1),
         ]
         assert asking.services.replicas.get(ORDERS).log.log_end_offset == 2
+        counts = asking.services.metrics.topics["orders"]
+        assert (counts.produced_messages, counts.produced_bytes) == (2, len(records))
+        assert (counts.produce_requests, counts.produce_failures) == (3, 1)
 
     with_data(tmp_path, scenario)

@@ -75,7 +75,6 @@ def test_a_request_that_waits_keeps_the_next_one_of_its_connection_out(tmp_path:
         log = asking.services.replicas.get(ORDERS).log
         client = await asking.begin(ApiKey.PRODUCE, request(build_batch(SMALL), 1), 9)
         sent = await asking.send(client, ApiKey.PRODUCE, request(build_batch(SMALL), 1), 9)
-        sent.is_pipelined = True
         log.pause_appends("a test")
 
         waiting = await asking.send(client, ApiKey.PRODUCE, request(build_batch(SMALL), 1), 9)

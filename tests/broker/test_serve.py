@@ -200,8 +200,8 @@ def test_kafkas_server_properties_can_be_used_as_they_are(tmp_path: Path) -> Non
         (["--log-dir", "a,b"], "A log directory has no comma in its name: log.dirs is a list."),
         (["--log-dir", "a", "--set", "no"], "--set no is not of the form NAME=VALUE."),
         (["--log-dir", "a", "--set", "=1"], "--set =1 is not of the form NAME=VALUE."),
-        (["--log-dir", "a", "--listen", "here"], "--listen=here: must be host:port"),
-        (["--log-dir", "a", "--listen", "h:65536"], "--listen=h:65536: must be host:port"),
+        (["--log-dir", "a", "--listen", "here"], "--listen=here: must be host:port."),
+        (["--log-dir", "a", "--listen", "h:65536"], "--listen=h:65536: must be host:port."),
         (["--config", "/no/file"], "--config /no/file: No such file or directory."),
         (
             ["--log-dir", "a", "--set", "num.partitons=1"],
@@ -210,7 +210,7 @@ def test_kafkas_server_properties_can_be_used_as_they_are(tmp_path: Path) -> Non
         (
             ["--log-dir", "a", "--listen", "0.0.0.0:0"],
             "advertised.listeners=PLAINTEXT://0.0.0.0:0: must be an address that clients can "
-            "connect to, which this is not",
+            "connect to, which this is not.",
         ),
     ],
 )

@@ -12,6 +12,7 @@ from typing import Any
 from broker_parts import append, broker_parts, create_topic
 
 from stratalog.broker.event_log import start_event_log, stop_event_log
+from stratalog.broker.overview import Health, health
 from stratalog.broker.state_events import StateEvents
 from stratalog.metadata.dynamic_configs import ConfigChange, ConfigOperation
 from stratalog.storage.layout import TopicPartition
@@ -99,3 +100,29 @@ def test_a_start_after_an_unclean_stop_tells_what_was_read_again(tmp_path: Path)
     with events() as told:
         asyncio.run(start("lives"))
     assert named(told, "logs_recovered") == []
+
+
+def test_a_directory_that_refuses_appends_is_told_once_and_that_it_is_over(tmp_path: Path) -> None:
+    async def act() -> list[Health]:
+        async with broker_parts(tmp_path) as services:
+            await create_topic(services, "orders")
+            state = StateEvents(services)
+            (directory,) = services.logs.directories
+            found = []
+            for refused in ("", "write a.log: Disk quota exceeded", "write b.log: the same", ""):
+                directory.state.refused = refused
+                state.look()
+                found.append(health(services, is_ready=True)[0])
+            directory.state.refused = "write a.log: Disk quota exceeded"
+            state.look()
+            assert append(services, "orders").error is None
+            state.look()
+            state.stop()
+            return found
+
+    with events() as told:
+        found = asyncio.run(act())
+    assert found == [Health.OK, Health.DEGRADED, Health.DEGRADED, Health.OK]
+    quota = "write a.log: Disk quota exceeded"
+    assert [event["reason"] for event in named(told, "appends_refused")] == [quota, quota]
+    assert len(named(told, "appends_resumed")) == 2

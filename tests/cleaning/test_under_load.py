@@ -156,7 +156,7 @@ class Load:
         assert cleaner is not None
         started = time.monotonic()
         topics = list(TOPICS)
-        while (elapsed := time.monotonic() - started) < (60 if self.is_early() else seconds):
+        while (elapsed := time.monotonic() - started) < (300 if self.is_early() else seconds):
             for reader in readers:
                 reader.hand()
             self.manager.run_due()

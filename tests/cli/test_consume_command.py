@@ -251,7 +251,7 @@ def test_an_interrupt_ends_it_cleanly_and_commits_what_was_printed(
         assert process.stdout is not None
         printed = [process.stdout.readline() for _ in range(13)]
         process.send_signal(signal.SIGINT)
-        rest, said = process.communicate(timeout=30)
+        rest, said = process.communicate(timeout=120)
 
     assert (process.returncode, rest) == (0, b"")
     assert said == b"Processed a total of 13 messages\n"
@@ -269,6 +269,6 @@ def test_it_ends_when_nobody_reads_its_output_any_more(commands: CommandLine) ->
         assert process.stdout.read(10) == b"x" * 10
         process.stdout.close()
         process.stdout = None
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=120)
 
     assert (process.returncode, said) == (1, b"")

@@ -18,8 +18,8 @@ import typer
 import stratalog
 from command_line import CommandLine, Ran, run_stratalog
 from stratalog.cli.app import app, run
-from stratalog.cli.main import run_command
-from stratalog.cli.serve import make_parser
+from stratalog.cli.failures import run_command
+from stratalog.cli.serve import make_parser, option_names
 
 ROOT: Any = typer.main.get_command(app)
 
@@ -43,7 +43,7 @@ each_typed_command = pytest.mark.parametrize("path", TYPED, ids=" ".join)
 def assert_one_sentence(ran: Ran, exit_code: int) -> None:
     assert ran.exit_code == exit_code, ran
     assert ran.stdout == b"", ran
-    assert re.fullmatch(r"[^\n]+\n", ran.stderr), ran
+    assert re.fullmatch(r"[^\n]+[.?!]\n", ran.stderr), ran
     assert "Traceback" not in ran.stderr
 
 
@@ -134,6 +134,20 @@ def test_a_shell_completes_commands_and_options(
     assert completed(line, monkeypatch, capsys) == words
 
 
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_complete_with_what_a_command_does(
+    shell: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("_STRATALOG_COMPLETE", f"complete_{shell}")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "stratalog topic cr")
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+
+    assert run([]) == 0
+    told = capsys.readouterr().out
+    assert "create" in told
+    assert "Create a topic." in told
+
+
 def test_a_shell_completes_topics_and_groups_of_whoever_is_asked(
     commands: CommandLine,
     tmp_path: Path,
@@ -184,6 +198,50 @@ def is_number(kind: Any) -> bool:
 @pytest.mark.parametrize("path", [(), *GROUPS], ids=" ".join)
 def test_a_command_that_there_is_not_is_refused(path: tuple[str, ...]) -> None:
     assert_one_sentence(run_stratalog(*path, "no-such-command"), 2)
+
+
+def assert_asks(ran: Ran, meant: str, help_of: tuple[str, ...]) -> None:
+    """Whether it asks for ``meant``, with each sentence ended once."""
+    assert_one_sentence(ran, 2)
+    asked = " ".join(("stratalog", *help_of))
+    assert re.search(
+        rf"[\w'-]\. Did you mean [^?]*'{meant}'[^?]*\? See '{asked} --help'\.$", ran.stderr
+    )
+
+
+@pytest.mark.parametrize("path", EVERYTHING, ids=" ".join)
+def test_a_command_mistyped_is_answered_with_the_one_that_was_meant(path: tuple[str, ...]) -> None:
+    *before, name = path
+    assert_asks(run_stratalog(*before, f"{name}{name[-1]}"), name, tuple(before))
+
+
+@each_command
+def test_an_option_mistyped_is_answered_with_the_one_that_was_meant(path: tuple[str, ...]) -> None:
+    named = option_names() if path == ("serve",) else long_options(path)
+    for name in named:
+        assert_asks(run_stratalog(*path, f"{name}{name[-1]}", "1"), name, path)
+
+
+def long_options(path: tuple[str, ...]) -> list[str]:
+    return [
+        name
+        for param in TYPED[path].params
+        if param.param_type_name == "option"
+        for name in param.opts
+        if name.startswith("--")
+    ]
+
+
+@each_command
+def test_an_option_without_its_value_is_refused(path: tuple[str, ...]) -> None:
+    command = COMMANDS[path]
+    flags = {opt for each in command.params if getattr(each, "is_flag", False) for opt in each.opts}
+    named = ["--log-dir"] if path == ("serve",) else long_options(path)
+    for name in set(named) - flags - getattr(command, "defaults", {}).keys():
+        ran = run_stratalog(*path, name)
+
+        assert_one_sentence(ran, 2)
+        assert f"See 'stratalog {' '.join(path)} --help'." in ran.stderr
 
 
 # Where a directory has to be: what else takes a --log-dir only tells a running broker.
@@ -277,6 +335,7 @@ def test_what_the_system_refuses_is_a_sentence_wherever_it_happens(
         "serve --log-dir {} --set num.partitions=many",
         "scan explain --log-dir {} --start soon",
         "scan explain --log-dir {} --isolation none",
+        "scan explain --log-dir {} --max-lateness-ms 99999999999999999999",
         "log find {}/orders-0 --timestamp yesterday",
         "log find {}/orders-0",
         "log backup elsewhere",

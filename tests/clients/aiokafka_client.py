@@ -23,21 +23,22 @@ from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from aiokafka.protocol.admin import DeleteGroupsRequest
 from client_api import (
     DEADLINE_SECONDS,
-    HEARTBEAT_MS,
-    METADATA_AGE_MS,
-    SESSION_TIMEOUT_MS,
+    Client,
     ClusterDescription,
     ConfigValue,
+    ConsumerOptions,
     Delivered,
     Feature,
     GroupDescription,
     MemberDescription,
     PartitionDescription,
+    ProducerOptions,
     Record,
     RefusedError,
     TopicPartition,
     TopicSpec,
 )
+from keyword_clients import consumer_configs, plain_records, producer_configs
 
 ASSIGNORS = {
     "range": RangePartitionAssignor,
@@ -153,18 +154,7 @@ class AiokafkaConsumer:
 
     def poll(self, timeout_seconds: float) -> list[Record]:
         polled = _ask(self._consumer.getmany(timeout_ms=int(timeout_seconds * 1_000)))
-        return [
-            Record(
-                record.value,
-                record.key,
-                tuple(record.headers),
-                record.timestamp,
-                record.partition,
-                record.offset,
-            )
-            for records in polled.values()
-            for record in records
-        ]
+        return plain_records(polled)
 
     def assignment(self) -> set[TopicPartition]:
         return {_plain(partition) for partition in self._consumer.assignment()}
@@ -321,7 +311,7 @@ class AiokafkaAdmin:
         _ask(self._admin.close())
 
 
-class AiokafkaClient:
+class AiokafkaClient(Client):
     name = "aiokafka"
     offers = frozenset(
         {Feature.VALIDATE_PARTITIONS, Feature.SENDS_ANYTHING, Feature.NEW_PARTITIONS}
@@ -331,56 +321,11 @@ class AiokafkaClient:
     def __init__(self, bootstrap_server: str) -> None:
         self._common = {"bootstrap_servers": bootstrap_server, "retry_backoff_ms": 20}
 
-    def producer(
-        self,
-        *,
-        acks: int = -1,
-        codec: str = "none",
-        is_idempotent: bool = False,
-        max_request_bytes: int = 1_048_576,
-    ) -> AiokafkaProducer:
-        return AiokafkaProducer(
-            {
-                **self._common,
-                "acks": acks,
-                "compression_type": None if codec == "none" else codec,
-                "enable_idempotence": is_idempotent,
-                "max_request_size": max_request_bytes,
-                "linger_ms": 2,
-            }
-        )
+    def make_producer(self, options: ProducerOptions) -> AiokafkaProducer:
+        return AiokafkaProducer(self._common | producer_configs(options))
 
-    def consumer(
-        self,
-        group: str | None = None,
-        *,
-        assignor: str | None = None,
-        instance_id: str | None = None,
-        client_id: str = "scenario",
-        reset: str = "earliest",
-        max_partition_bytes: int = 1_048_576,
-        metadata_age_ms: int = METADATA_AGE_MS,
-        session_timeout_ms: int = SESSION_TIMEOUT_MS,
-        is_committing: bool = False,
-        isolation: str = "read_uncommitted",
-    ) -> AiokafkaConsumer:
-        configs = {
-            **self._common,
-            "group_id": group,
-            "client_id": client_id,
-            "group_instance_id": instance_id,
-            "auto_offset_reset": reset,
-            "enable_auto_commit": is_committing,
-            "isolation_level": isolation,
-            "heartbeat_interval_ms": HEARTBEAT_MS,
-            "session_timeout_ms": session_timeout_ms,
-            "max_partition_fetch_bytes": max_partition_bytes,
-            "fetch_max_wait_ms": 100,
-            "metadata_max_age_ms": metadata_age_ms,
-        }
-        if assignor is not None:
-            configs["partition_assignment_strategy"] = [ASSIGNORS[assignor]]
-        return AiokafkaConsumer(configs)
+    def make_consumer(self, options: ConsumerOptions) -> AiokafkaConsumer:
+        return AiokafkaConsumer(self._common | consumer_configs(options, ASSIGNORS))
 
     def admin(self) -> AiokafkaAdmin:
         return AiokafkaAdmin(self._common)

@@ -123,6 +123,32 @@ class RefusedError(Exception):
         self.code = code
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerOptions:
+    """How a producer is to send."""
+
+    acks: int = -1
+    codec: str = "none"
+    is_idempotent: bool = False
+    max_request_bytes: int = 1_048_576
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerOptions:
+    """How a consumer is to read; without a group it is told what."""
+
+    group: str | None = None
+    assignor: str | None = None
+    instance_id: str | None = None
+    client_id: str = "scenario"
+    reset: str = "earliest"
+    max_partition_bytes: int = 1_048_576
+    metadata_age_ms: int = METADATA_AGE_MS
+    session_timeout_ms: int = SESSION_TIMEOUT_MS
+    is_committing: bool = False
+    isolation: str = "read_uncommitted"
+
+
 class Producer(Protocol):
     """Sends records."""
 
@@ -209,35 +235,26 @@ class Admin(Protocol):
     def close(self) -> None: ...
 
 
-class Client(Protocol):
-    """One library, told where a broker is."""
+class Client:
+    """One library, told where a broker is; an adapter says what the options are called there."""
 
     name: str
     offers: frozenset[Feature]
     assignors: tuple[str, ...]
 
-    def producer(
-        self,
-        *,
-        acks: int = -1,
-        codec: str = "none",
-        is_idempotent: bool = False,
-        max_request_bytes: int = 1_048_576,
-    ) -> Producer: ...
+    def producer(self, **options: Any) -> Producer:
+        """Takes what ``ProducerOptions`` has."""
+        return self.make_producer(ProducerOptions(**options))
 
-    def consumer(
-        self,
-        group: str | None = None,
-        *,
-        assignor: str | None = None,
-        instance_id: str | None = None,
-        client_id: str = "scenario",
-        reset: str = "earliest",
-        max_partition_bytes: int = 1_048_576,
-        metadata_age_ms: int = METADATA_AGE_MS,
-        session_timeout_ms: int = SESSION_TIMEOUT_MS,
-        is_committing: bool = False,
-        isolation: str = "read_uncommitted",
-    ) -> Consumer: ...
+    def consumer(self, group: str | None = None, **options: Any) -> Consumer:
+        """Takes what ``ConsumerOptions`` has."""
+        return self.make_consumer(ConsumerOptions(group, **options))
 
-    def admin(self) -> Any: ...
+    def make_producer(self, options: ProducerOptions) -> Producer:
+        raise NotImplementedError
+
+    def make_consumer(self, options: ConsumerOptions) -> Consumer:
+        raise NotImplementedError
+
+    def admin(self) -> Any:
+        raise NotImplementedError

@@ -9,15 +9,16 @@ import confluent_kafka as ck
 from client_api import (
     DEADLINE_SECONDS,
     HEARTBEAT_MS,
-    METADATA_AGE_MS,
-    SESSION_TIMEOUT_MS,
+    Client,
     ClusterDescription,
     ConfigValue,
+    ConsumerOptions,
     Delivered,
     Feature,
     GroupDescription,
     MemberDescription,
     PartitionDescription,
+    ProducerOptions,
     Record,
     RefusedError,
     TopicPartition,
@@ -329,7 +330,7 @@ class ConfluentAdmin:
         """The handle goes with its last reference."""
 
 
-class ConfluentClient:
+class ConfluentClient(Client):
     name = "confluent-kafka"
     offers = frozenset(
         {
@@ -353,59 +354,40 @@ class ConfluentClient:
             "reconnect.backoff.max.ms": 200,
         }
 
-    def producer(
-        self,
-        *,
-        acks: int = -1,
-        codec: str = "none",
-        is_idempotent: bool = False,
-        max_request_bytes: int = 1_048_576,
-    ) -> ConfluentProducer:
+    def make_producer(self, options: ProducerOptions) -> ConfluentProducer:
         return ConfluentProducer(
             {
                 **self._common,
-                "acks": acks,
-                "compression.type": codec,
-                "enable.idempotence": is_idempotent,
-                "message.max.bytes": max_request_bytes,
+                "acks": options.acks,
+                "compression.type": options.codec,
+                "enable.idempotence": options.is_idempotent,
+                "message.max.bytes": options.max_request_bytes,
                 "linger.ms": 2,
                 "delivery.timeout.ms": int(DEADLINE_SECONDS * 1_000),
             }
         )
 
-    def consumer(
-        self,
-        group: str | None = None,
-        *,
-        assignor: str | None = None,
-        instance_id: str | None = None,
-        client_id: str = "scenario",
-        reset: str = "earliest",
-        max_partition_bytes: int = 1_048_576,
-        metadata_age_ms: int = METADATA_AGE_MS,
-        session_timeout_ms: int = SESSION_TIMEOUT_MS,
-        is_committing: bool = False,
-        isolation: str = "read_uncommitted",
-    ) -> ConfluentConsumer:
+    def make_consumer(self, options: ConsumerOptions) -> ConfluentConsumer:
         configs = {
             **self._common,
-            "group.id": group or "no-group",  # the library wants one even if it is not used
-            "client.id": client_id,
-            "auto.offset.reset": reset,
-            "enable.auto.commit": is_committing,
-            "isolation.level": isolation,
+            # The library wants one even if it is not used.
+            "group.id": options.group or "no-group",
+            "client.id": options.client_id,
+            "auto.offset.reset": options.reset,
+            "enable.auto.commit": options.is_committing,
+            "isolation.level": options.isolation,
             "heartbeat.interval.ms": HEARTBEAT_MS,
-            "session.timeout.ms": session_timeout_ms,
-            "max.partition.fetch.bytes": max_partition_bytes,
+            "session.timeout.ms": options.session_timeout_ms,
+            "max.partition.fetch.bytes": options.max_partition_bytes,
             "fetch.wait.max.ms": 100,
             "fetch.error.backoff.ms": 50,
             "topic.metadata.refresh.fast.interval.ms": 50,
-            "topic.metadata.refresh.interval.ms": metadata_age_ms,
+            "topic.metadata.refresh.interval.ms": options.metadata_age_ms,
         }
-        if assignor is not None:
-            configs["partition.assignment.strategy"] = assignor
-        if instance_id is not None:
-            configs["group.instance.id"] = instance_id
+        if options.assignor is not None:
+            configs["partition.assignment.strategy"] = options.assignor
+        if options.instance_id is not None:
+            configs["group.instance.id"] = options.instance_id
         return ConfluentConsumer(configs)
 
     def admin(self) -> ConfluentAdmin:

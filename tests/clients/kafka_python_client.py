@@ -6,21 +6,22 @@ from typing import Any
 
 from client_api import (
     DEADLINE_SECONDS,
-    HEARTBEAT_MS,
-    METADATA_AGE_MS,
-    SESSION_TIMEOUT_MS,
+    Client,
     ClusterDescription,
     ConfigValue,
+    ConsumerOptions,
     Delivered,
     Feature,
     GroupDescription,
     MemberDescription,
     PartitionDescription,
+    ProducerOptions,
     Record,
     RefusedError,
     TopicPartition,
     TopicSpec,
 )
+from keyword_clients import consumer_configs, plain_records, producer_configs
 
 with warnings.catch_warnings():
     # The library reads its schemas in a way that Python calls outdated, on every import.
@@ -117,18 +118,7 @@ class KafkaPythonConsumer:
 
     def poll(self, timeout_seconds: float) -> list[Record]:
         polled = _ask(self._consumer.poll, timeout_ms=int(timeout_seconds * 1_000))
-        return [
-            Record(
-                record.value,
-                record.key,
-                tuple(record.headers),
-                record.timestamp,
-                record.partition,
-                record.offset,
-            )
-            for records in polled.values()
-            for record in records
-        ]
+        return plain_records(polled)
 
     def assignment(self) -> set[TopicPartition]:
         return {_plain(partition) for partition in self._consumer.assignment()}
@@ -337,7 +327,7 @@ class KafkaPythonAdmin:
         self._admin.close()
 
 
-class KafkaPythonClient:
+class KafkaPythonClient(Client):
     name = "kafka-python"
     offers = frozenset(Feature) - {Feature.NEW_PARTITIONS}  # subscribe() above says why
     assignors = tuple(ASSIGNORS)
@@ -349,56 +339,14 @@ class KafkaPythonClient:
             "reconnect_backoff_max_ms": 200,
         }
 
-    def producer(
-        self,
-        *,
-        acks: int = -1,
-        codec: str = "none",
-        is_idempotent: bool = False,
-        max_request_bytes: int = 1_048_576,
-    ) -> KafkaPythonProducer:
-        return KafkaPythonProducer(
-            {
-                **self._common,
-                "acks": "all" if acks == -1 else acks,
-                "compression_type": None if codec == "none" else codec,
-                "enable_idempotence": is_idempotent,
-                "max_request_size": max_request_bytes,
-                "linger_ms": 2,
-            }
-        )
+    def make_producer(self, options: ProducerOptions) -> KafkaPythonProducer:
+        configs = self._common | producer_configs(options)
+        if options.acks == -1:
+            configs["acks"] = "all"
+        return KafkaPythonProducer(configs)
 
-    def consumer(
-        self,
-        group: str | None = None,
-        *,
-        assignor: str | None = None,
-        instance_id: str | None = None,
-        client_id: str = "scenario",
-        reset: str = "earliest",
-        max_partition_bytes: int = 1_048_576,
-        metadata_age_ms: int = METADATA_AGE_MS,
-        session_timeout_ms: int = SESSION_TIMEOUT_MS,
-        is_committing: bool = False,
-        isolation: str = "read_uncommitted",
-    ) -> KafkaPythonConsumer:
-        configs = {
-            **self._common,
-            "group_id": group,
-            "client_id": client_id,
-            "group_instance_id": instance_id,
-            "auto_offset_reset": reset,
-            "enable_auto_commit": is_committing,
-            "isolation_level": isolation,
-            "heartbeat_interval_ms": HEARTBEAT_MS,
-            "session_timeout_ms": session_timeout_ms,
-            "max_partition_fetch_bytes": max_partition_bytes,
-            "fetch_max_wait_ms": 100,
-            "metadata_max_age_ms": metadata_age_ms,
-        }
-        if assignor is not None:
-            configs["partition_assignment_strategy"] = [ASSIGNORS[assignor]]
-        return KafkaPythonConsumer(configs)
+    def make_consumer(self, options: ConsumerOptions) -> KafkaPythonConsumer:
+        return KafkaPythonConsumer(self._common | consumer_configs(options, ASSIGNORS))
 
     def admin(self) -> KafkaPythonAdmin:
         return KafkaPythonAdmin(self._common)

@@ -28,7 +28,7 @@ from stratalog.storage.files import FileSystem, OsFileSystem
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
 from stratalog.storage.manager import LogManager
-from stratalog.testing import CrashMode, ManualClock, SimulatedFileSystem
+from stratalog.testing import CrashMode, ManualClock, Operation, SimulatedFileSystem
 
 ORDERS = TopicPartition("orders", 0)
 OTHERS = TopicPartition("others", 0)
@@ -379,6 +379,16 @@ def test_more_than_there_is_room_for_is_refused_before_anything_is_decided(owner
     assert owner.values() == []
 
 
+def test_what_stays_free_for_the_broker_is_no_room_for_a_commit(owner: Owner) -> None:
+    assert isinstance(owner.files, SimulatedFileSystem)
+    manifest = owner.stage([[[b"one file"]]])
+    free_bytes = owner.files.free_bytes(LOG_DIR)
+    owner.manager.config = replace(owner.manager.config, log_dir_reserve_bytes=free_bytes)
+    check_refused(owner, manifest, f"log.dir.reserve.bytes={free_bytes} stay free")
+    owner.manager.config = replace(owner.manager.config, log_dir_reserve_bytes=0)
+    assert owner.manager.commits.run(manifest).status == "committed"
+
+
 def test_a_file_that_is_not_there_is_refused_and_appends_go_on(owner: Owner) -> None:
     manifest = owner.stage(SMALL)
     name = manifest.partitions[0].files[0].name
@@ -502,6 +512,43 @@ def test_settings_that_change_while_files_are_checked_are_a_reason_to_try_again(
         commit.stop()
     commit.abandon()
     assert owner.run(manifest).status == "committed"
+
+
+def test_who_is_interrupted_while_the_record_is_written_does_not_take_the_commit_back(
+    owner: Owner,
+) -> None:
+    assert isinstance(owner.files, SimulatedFileSystem)
+    manifest = owner.stage(SMALL)
+    commit = owner.plan(manifest)
+    commit.check()
+    commit.stop()
+
+    def interrupt(operation: Operation) -> None:
+        if operation.kind == "sync" and operation.path.endswith(".stratalog-commits"):
+            raise KeyboardInterrupt
+
+    owner.files.observer = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        commit.settle()
+    owner.files.observer = lambda _operation: None
+    commit.abandon()
+    assert commit.is_decided
+    assert owner.log().failure is not None, "nobody appends before it is known what was made"
+
+
+def test_a_topic_that_is_made_anew_while_files_are_checked_takes_none_of_them(
+    owner: Owner,
+) -> None:
+    manifest = owner.stage(SMALL)
+    commit = owner.plan(manifest)
+    commit.check()
+    owner.manager.delete(ORDERS)
+    owner.create(ORDERS)
+    with pytest.raises(CommitRefusedError, match="was deleted while its files were checked"):
+        commit.stop()
+    commit.abandon()
+    assert owner.log().log_end_offset == 0
+    assert not owner.log().is_paused
 
 
 @pytest.mark.parametrize("at", ["check", "stop", "settle", "apply"])

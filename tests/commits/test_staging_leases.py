@@ -112,6 +112,17 @@ def test_after_a_clock_was_set_back_a_lease_still_ends() -> None:
     assert sweep_staging(files, LOG_DIR, now_ms=was_ms + STAGING_MS_MAX, in_use=()) == [staging_id]
 
 
+def disk_with(until: dict[str, int], places: set[tuple[str, str]]) -> SimulatedFileSystem:
+    """Leases that have so many milliseconds left, and what was staged, by directory and id."""
+    files = new_disk(OTHER)
+    for staging_id, ahead in until.items():
+        open_staging(files, LOG_DIR, holder="", seconds=9, clock=CLOCK, staging_id=staging_id)
+        files.set_modified(staging_file(LOG_DIR, staging_id), NOW_MS + ahead)
+    for directory, staging_id in places:
+        stage(files, [batch()], directory=directory, staging_id=staging_id)
+    return files
+
+
 def staged_ids(files: FileSystem) -> set[tuple[str, str]]:
     return set(staged_partitions(files, LOG_DIR))
 
@@ -124,12 +135,7 @@ staged = st.sets(st.tuples(st.sampled_from((DIRECTORY, OTHER)), st.sampled_from(
 def test_a_sweep_takes_what_is_over_or_has_no_lease_and_nothing_that_is_in_use(
     until: dict[str, int], places: set[tuple[str, str]], in_use: set[str]
 ) -> None:
-    files = new_disk(OTHER)
-    for staging_id, ahead in until.items():
-        open_staging(files, LOG_DIR, holder="", seconds=9, clock=CLOCK, staging_id=staging_id)
-        files.set_modified(staging_file(LOG_DIR, staging_id), NOW_MS + ahead)
-    for directory, staging_id in places:
-        stage(files, [batch()], directory=directory, staging_id=staging_id)
+    files = disk_with(until, places)
 
     swept = sweep_staging(files, LOG_DIR, now_ms=NOW_MS, in_use=in_use)
 
@@ -144,12 +150,7 @@ def test_a_sweep_takes_what_is_over_or_has_no_lease_and_nothing_that_is_in_use(
 def test_nobody_is_asked_about_staging_that_is_held(
     until: dict[str, int], places: set[tuple[str, str]]
 ) -> None:
-    files = new_disk(OTHER)
-    for staging_id, ahead in until.items():
-        open_staging(files, LOG_DIR, holder="", seconds=9, clock=CLOCK, staging_id=staging_id)
-        files.set_modified(staging_file(LOG_DIR, staging_id), NOW_MS + ahead)
-    for directory, staging_id in places:
-        stage(files, [batch()], directory=directory, staging_id=staging_id)
+    files = disk_with(until, places)
     asked: list[str] = []
 
     class Asked:

@@ -1,4 +1,4 @@
-"""A coordinator with a log in memory and a clock that stands still until it is turned."""
+"""A coordinator with a log in memory and clocks that stand still until they are turned."""
 
 from collections.abc import Callable, Iterator, Sequence
 from struct import Struct
@@ -85,6 +85,7 @@ class World:
             log_dirs=("unused",), offsets_topic_num_partitions=partitions, **settings
         )
         self.clock = ManualClock()
+        self.steady_clock: ManualClock
         self.log = MemoryLog()
         self.partitions = partitions
         self.wakes: list[int] = []
@@ -99,11 +100,13 @@ class World:
     def start(self, *, is_loaded: bool = True, epoch: int = 0) -> None:
         """A coordinator that knows what is in the log, and nothing else."""
         self.log.held.clear()
+        self.steady_clock = ManualClock(self.clock.now_ms())
         self.coordinator = GroupCoordinator(
             self.config,
             self.clock,
             append=self.log.append,
             read=self.log.read,
+            steady_clock=self.steady_clock,
             wake=self.wakes.append,
             new_id=self._new_id,
         )
@@ -116,22 +119,30 @@ class World:
         """Do all that is due now."""
         for _ in range(10_000):
             due_ms = self.coordinator.next_deadline_ms()
-            if due_ms is None or due_ms > self.clock.now_ms():
+            if due_ms is None or due_ms > self.steady_clock.now_ms():
                 return
-            self.coordinator.run_due(self.clock.now_ms())
+            self.coordinator.run_due(self.steady_clock.now_ms())
         raise AssertionError("there is no end to what is due")
 
     def advance(self, ms: int) -> None:
         """Let time pass, and run everything when it is due."""
-        end_ms = self.clock.now_ms() + ms
+        end_ms = self.steady_clock.now_ms() + ms
         while True:
             self.settle()
             due_ms = self.coordinator.next_deadline_ms()
             if due_ms is None or due_ms > end_ms:
                 break
-            self.clock.set(due_ms)
-        self.clock.set(end_ms)
+            self._pass_until(due_ms)
+        self._pass_until(end_ms)
         self.settle()
+
+    def _pass_until(self, steady_ms: int) -> None:
+        self.clock.set(self.clock.now_ms() + steady_ms - self.steady_clock.now_ms())
+        self.steady_clock.set(steady_ms)
+
+    def sleep(self, ms: int) -> None:
+        """The machine is asleep: the day goes on, and for all that runs on it no time passes."""
+        self.clock.set(self.clock.now_ms() + ms)
 
     def group(self, group_id: str = GROUP) -> Group:
         found = self.coordinator.find(group_id)

@@ -420,6 +420,32 @@ def test_offsets_of_members_expire_a_week_after_the_last_has_left() -> None:
     assert world.coordinator.find(GROUP) is None
 
 
+def test_what_is_committed_after_a_long_sleep_of_the_machine_is_as_young_after_a_restart() -> None:
+    world = World()
+    world.sleep(30 * DAY_MS)
+    (member_id,) = world.stable(1)
+    world.commit(at(0, 1), generation_id=1, member_id=member_id)
+    world.coordinator.leave(GROUP, [LeavingMember(member_id)])
+    world.commit(at(0, 2), group_id="simple")
+
+    world.start()
+    world.advance(6 * DAY_MS)
+
+    assert world.offsets() == {("t", 0): 1}
+    assert world.offsets("simple") == {("t", 0): 2}
+    world.advance(DAY_MS + 600_000)
+    assert world.coordinator.find(GROUP) is None
+    assert world.coordinator.find("simple") is None
+
+
+def test_nobody_is_out_because_the_machine_has_slept() -> None:
+    world = World()
+    (member_id,) = world.stable(1, session_timeout_ms=10_000)
+    world.sleep(DAY_MS)
+    world.advance(9_999)
+    assert world.heartbeat(member_id, 1) is NONE
+
+
 def test_offsets_of_topics_that_members_no_longer_read_expire_as_well() -> None:
     world = World(offsets_retention_minutes=1)
     protocols = (Protocol("range", SUBSCRIBED_TO_T),)

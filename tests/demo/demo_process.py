@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -79,12 +79,14 @@ def processes_of(place: Path) -> dict[int, str]:
 
 
 @contextmanager
-def running_demo(place: Path, *arguments: str) -> Iterator[DemoProcess]:
+def running_demo(
+    place: Path, *arguments: str, start: Sequence[str] = ("-m", "stratalog")
+) -> Iterator[DemoProcess]:
     """Started in ``place``'s parent; both outputs go to one file beside it."""
     output = place.with_name(f"{place.name}.out")
-    with output.open("w") as file:
+    with output.open("w") as file, _interrupts_heard():
         process = subprocess.Popen(
-            [sys.executable, "-m", "stratalog", "demo", "--dir", str(place), *arguments],
+            [sys.executable, *start, "demo", "--dir", str(place), *arguments],
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,
@@ -101,6 +103,17 @@ def running_demo(place: Path, *arguments: str) -> Iterator[DemoProcess]:
             process.wait()
             for pid in processes_of(place):
                 os.kill(pid, signal.SIGKILL)
+
+
+@contextmanager
+def _interrupts_heard() -> Iterator[None]:
+    """What is started here hears a Ctrl-C also where tests run in the background of a shell, which
+    has it ignored by all that it starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def figures(printed: str) -> dict[str, tuple[int, int]]:

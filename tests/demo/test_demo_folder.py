@@ -90,6 +90,8 @@ def test_the_exit_code_is_1_unless_something_was_checked_and_all_of_it_holds() -
     assert exit_code([right, right]) == 0
     assert exit_code([right, wrong]) == 1
     assert exit_code([]) == 1
+    assert exit_code([Check("at most five", 5, 4, is_bound=True)]) == 0
+    assert exit_code([Check("at most five", 5, 6, is_bound=True)]) == 1
 
 
 @pytest.mark.parametrize("scale", [0.001, 0.02, 0.5, 1.0, 10.0])

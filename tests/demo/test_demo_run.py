@@ -1,6 +1,7 @@
 """The whole demo, small: real broker, clients and Spark; what it claims is counted again here."""
 
 import json
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -70,6 +71,8 @@ def test_its_figures_are_those_of_the_files_that_it_leaves(
     sizes = Sizes(float(SCALE))
     assert told["deliveries loaded"] == (sizes.deliveries, sizes.deliveries)
     assert told["orders: produced"] == (sizes.orders, sizes.orders)
+    # What Spark's tasks read for one hour; the plan is not asked.
+    assert re.search(r"bytes read for that hour +at most [\d,]+ +[1-9][\d,]* +✓", played.printed)
     # Something was deleted by age, and something by compaction; else there was nothing to see.
     assert told["orders: records, by a client"][0] < sizes.orders + sizes.orders_at_the_crash
     assert told["customers: records, by a client"][0] < sizes.customer_updates

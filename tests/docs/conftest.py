@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
-from doc_pages import ROOT
 
 from broker_fixture import running_broker
+from doc_pages import ROOT
 from spark_fixture import collect_what_pyspark_left, running_spark
 
 ARCHIVE = ROOT / "tests" / "interop" / "golden" / "kafka.tar.xz"

@@ -6,18 +6,24 @@ import shlex
 import shutil
 import socket
 import struct
+from collections.abc import Iterator
 from contextlib import closing
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from typer.main import get_command
+
+from broker_fixture import running_broker
 from doc_pages import (
-    NOT_RUN,
+    RUN_ELSEWHERE,
     SPARK_PAGES,
     WRITING_PAGES,
     Block,
     PageRun,
+    block_of,
     blocks,
     is_shown,
     page_name,
@@ -25,9 +31,6 @@ from doc_pages import (
     prose,
 )
 from doc_shell import ROOT
-from typer.main import get_command
-
-from broker_fixture import running_broker
 from stratalog.cli.app import app
 from stratalog.config.own import OwnSettings
 from stratalog.config.settings import settings_of
@@ -94,12 +97,22 @@ def test_everything_a_page_shows_happens_as_shown(
             run.run(block)
 
 
-@pytest.mark.parametrize("named", NOT_RUN, ids=" ".join)
-def test_what_is_not_run_is_there_and_can_be_understood(named: tuple[str, str]) -> None:
-    page, beginning = named
-    (block,) = [each for each in blocks(ROOT / page) if each.code.startswith(beginning)]
+@pytest.mark.parametrize("named", RUN_ELSEWHERE, ids=" ".join)
+def test_what_does_not_run_among_its_page_is_run_by_the_tests_that_are_named(
+    named: tuple[str, str],
+) -> None:
+    block = block_of(*named)
 
-    assert block.reason_not_run == NOT_RUN[named] != ""
+    assert block.run_by == RUN_ELSEWHERE[named]
+    tests = ROOT / block.run_by
+    strings = {
+        node.value
+        for node in ast.walk(ast.parse(tests.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    page, beginning = named
+    assert page in strings
+    assert [each for each in strings if len(each) > 5 and beginning.startswith(each)], beginning
     for line in block.code.replace("\\\n", "").splitlines():
         if line.startswith("stratalog "):
             parse(line)
@@ -141,6 +154,15 @@ def test_every_source_file_that_is_named_exists(page: Path) -> None:
     for name in re.findall(r"`([\w./-]+\.(?:pyx|pyi|pxi|py|h))`", prose(page)):
         found = (ROOT / name).exists() or (SOURCE / name).exists()
         assert found or ("/" not in name and list(SOURCE.rglob(name))), f"{page}: {name}"
+
+
+@every_page
+def test_what_is_said_to_live_in_a_file_does(page: Path) -> None:
+    for name, file in re.findall(r"`([\w.]+)`\s+\(`([\w./]+\.py)`", prose(page)):
+        source = (ROOT / file if (ROOT / file).exists() else SOURCE / file).read_text()
+        owner, _, member = name.rpartition(".")
+        for each in filter(None, (owner, member)):
+            assert re.search(rf"\b(?:class|def|import) {each}\b|^{each}\b", source, re.M), name
 
 
 @every_page
@@ -228,6 +250,38 @@ def test_the_architecture_can_be_read_in_one_go() -> None:
 
 
 # --- what only the code knows --------------------------------------------------------------------
+
+# Options that pages speak of and that are other programs': kafka's tools, rsync, Spark's.
+OPTIONS_OF_OTHERS = {"--formatter", "--full-refresh", "--help", "--line-reader", "--py-files"}
+OPTIONS_OF_OTHERS |= {"--remote", "--times"}
+
+
+def every_command(group: Any, name: str = "stratalog") -> Iterator[tuple[str, list[set[str]]]]:
+    """Each command, and of each of its options the long names."""
+    if not hasattr(group, "commands"):
+        named = [{*option.opts, *option.secondary_opts} for option in group.params]
+        longs = [{each for each in names if each.startswith("--")} for names in named]
+        yield name, [names for names in longs if names]
+        return
+    for verb, command in group.commands.items():
+        yield from every_command(command, f"{name} {verb}")
+
+
+def test_every_command_is_on_some_page_and_so_is_every_option() -> None:
+    text = "\n".join(page.read_text() for page in INDEX.parent.rglob("*.md"))
+    shown = set(re.findall(r"(?<![\w-])--[a-z][a-z.-]+", text))
+    for command, options in every_command(get_command(app)):
+        assert command in text
+        assert [names for names in options if not names & shown] == [], command
+
+
+@every_page
+def test_every_option_that_is_named_is_one(page: Path) -> None:
+    options = [names for _, each in every_command(get_command(app)) for names in each]
+    # Two that only the outermost parser, and that of serve, know.
+    known = set.union(OPTIONS_OF_OTHERS, {"--install-completion", "--listen"}, *options)
+    named = set(re.findall(r"(?<=[ `(])--[a-z][a-z-]+", prose(page)))
+    assert named <= known, page_name(page)
 
 
 def test_the_differences_name_every_setting_of_our_own() -> None:

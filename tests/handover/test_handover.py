@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 import stratalog
 from broker_fixture import running_broker
-from handover_staging import rows, stage, staged_left
+from handover_staging import in_no_time, rows, stage, staged_left
 from stratalog.errors import DiskError, LogDirectoryError
 from stratalog.handover import CommitUnknownError, Handover, HandoverError, open_handover
 from stratalog.handover.handover import _Wait, is_java
@@ -55,18 +55,6 @@ def keys_in(path: Path, topic: str = "orders", partition: int = 0) -> list[bytes
 
 def expected(first: int, count: int) -> list[bytes]:
     return [b"s%d" % number for number in range(first, first + count)]
-
-
-def in_no_time(handover: Handover) -> Handover:
-    """With a clock that runs ahead when somebody waits: what is bounded ends at once."""
-    now = [0.0]
-
-    def sleep(seconds: float) -> None:
-        now[0] += seconds
-
-    handover._monotonic = lambda: now[0]
-    handover._sleep = sleep
-    return handover
 
 
 # --- facts ------------------------------------------------------------------------------------

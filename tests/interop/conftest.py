@@ -6,6 +6,7 @@ import pytest
 from apache_kafka import KafkaDistribution, KafkaUnavailableError
 from kafka_runs import KafkaRun, run_scenarios
 from log_oracle import KafkaLogs
+from tools_java import JavaDriver
 
 pytest.register_assert_rewrite("sides")  # its assertions speak for the tests that call it
 
@@ -27,3 +28,13 @@ def kafka_run(kafka: KafkaDistribution, tmp_path_factory: pytest.TempPathFactory
 def kafka_logs(kafka: KafkaDistribution) -> Iterator[KafkaLogs]:
     with KafkaLogs(kafka) as logs:
         yield logs
+
+
+@pytest.fixture(scope="module")
+def driver(kafka: KafkaDistribution) -> Iterator[JavaDriver]:
+    try:
+        driver = JavaDriver(kafka)
+    except KafkaUnavailableError as error:
+        pytest.skip(str(error))
+    with driver:
+        yield driver

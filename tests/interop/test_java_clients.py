@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from apache_kafka import KafkaDistribution, KafkaUnavailableError
+from apache_kafka import KafkaDistribution
 from tools_brokers import BROKERS, serving
 from tools_java import JavaClient, JavaDriver, eventually
 from tools_served import ServedBroker
@@ -26,16 +26,6 @@ ASSIGNORS = {
     "cooperative-sticky": COOPERATIVE,
 }
 FROM_START = {"auto.offset.reset": "earliest"}
-
-
-@pytest.fixture(scope="module")
-def driver(kafka: KafkaDistribution) -> Iterator[JavaDriver]:
-    try:
-        driver = JavaDriver(kafka)
-    except KafkaUnavailableError as error:
-        pytest.skip(str(error))
-    with driver:
-        yield driver
 
 
 @pytest.fixture(scope="module", params=BROKERS)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from apache_kafka import KafkaDistribution, KafkaUnavailableError
+from apache_kafka import KafkaDistribution
 from tools_brokers import BROKERS, serving
 from tools_java import JavaClient, JavaDriver, Printed, eventually
 
@@ -61,16 +61,6 @@ class Tools:
 
     def offsets(self, topic: str, time: str = "latest") -> list[str]:
         return self.ok("kafka-get-offsets", "--topic", topic, "--time", time)
-
-
-@pytest.fixture(scope="module")
-def driver(kafka: KafkaDistribution) -> Iterator[JavaDriver]:
-    try:
-        driver = JavaDriver(kafka)
-    except KafkaUnavailableError as error:
-        pytest.skip(str(error))
-    with driver:
-        yield driver
 
 
 @pytest.fixture(scope="module", params=BROKERS)

@@ -1,14 +1,15 @@
 """Clients that other people wrote, fetched from where they are published into ``.interop/``.
 
-Nothing is installed on the machine: a Debian package is unpacked, a Node package lies under its own
-directory, jars are copied. What cannot be had here raises ToolUnavailableError, whose sentence is
-the reason that a skipped test gives.
+Nothing is installed on the machine: a Debian package is unpacked, Node's and Python's packages lie
+under directories of their own, jars are copied. What cannot be had here raises
+ToolUnavailableError, whose sentence is the reason that a skipped test gives.
 """
 
 import hashlib
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +21,8 @@ KCAT_PACKAGES = ["kcat", "librdkafka1", "libyajl2"]
 KAFKAJS = HERE / "kafkajs"
 SPARK_POM = HERE / "spark" / "pom.xml"
 LAKES_POM = HERE / "lakes" / "pom.xml"
+ICEBERG_SPARK = HERE / "lakes" / "pyspark.txt"
+YARN_POM = HERE / "yarn" / "pom.xml"
 
 
 class ToolUnavailableError(Exception):
@@ -63,6 +66,20 @@ def lake_jars() -> list[Path]:
     return _jars("lakes", LAKES_POM)
 
 
+def yarn_jars() -> list[Path]:
+    """A resource manager and a node manager of Hadoop's."""
+    return _jars("yarn", YARN_POM)
+
+
+def iceberg_spark() -> Command:
+    """This Python with the PySpark that Iceberg is made for before the one that is installed."""
+    home = _fetched("pyspark", ICEBERG_SPARK.read_bytes(), _install_pyspark)
+    places = [str(home), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
+    environment.pop("SPARK_HOME", None)  # another Spark's jars
+    return Command([sys.executable], environment)
+
+
 def _jars(name: str, pom: Path) -> list[Path]:
     home = _fetched(name, pom.read_bytes(), lambda home: _copy_jars(pom, home))
     return sorted(home.glob("*.jar"))
@@ -103,6 +120,14 @@ def _install_kafkajs(home: Path) -> None:
     npm = _found("npm")
     shutil.copy(KAFKAJS / "package.json", home)
     _run([npm, "install", "--no-package-lock", "--ignore-scripts", "--silent"], home)
+
+
+def _install_pyspark(home: Path) -> None:
+    # What else it needs is installed: the same PyArrow and pandas serve both.
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", "."]
+    _run([*pip, "--requirement", str(ICEBERG_SPARK)], home)
+    # Workers would import this one, and compile all of it at every start; the other is compiled.
+    (home / "pyspark" / "python" / "lib" / "pyspark.zip").unlink()
 
 
 def _copy_jars(pom: Path, home: Path) -> None:

@@ -1,30 +1,27 @@
 """Kafka's Java clients, its Admin and its shell tools, in one process that is asked by lines.
 
 ``kafka/Driver.java`` and the classes beside it are compiled once into ``.interop/``, under a name
-made from their own bytes and the pom's. A question is one line of JSON, and so is its answer.
+made from their own bytes and the pom's.
 """
 
 import hashlib
-import json
 import os
 import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from tempfile import TemporaryFile
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from apache_kafka import (
     CACHE,
     HERE,
-    JVM_FLAGS,
     POM,
     KafkaDistribution,
     KafkaFailedError,
     KafkaUnavailableError,
 )
+from asked_java import AskedJava
 
 SOURCES = [
     HERE / "kafka" / f"{name}.java" for name in ("Driver", "JavaClients", "JavaAdmin", "KafkaTools")
@@ -44,48 +41,16 @@ class Printed(NamedTuple):
         return self.stdout.splitlines()
 
 
-class JavaDriver:
+class JavaDriver(AskedJava):
     """The process; ``told`` is one question about any of its three parts."""
 
     def __init__(self, distribution: KafkaDistribution) -> None:
         classpath = f"{_compiled(distribution)}{os.pathsep}{distribution.classpath}"
-        logging = "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"
-        self._errors = TemporaryFile()  # noqa: SIM115  lives as long as the process
-        self._process = subprocess.Popen(
-            [distribution.java, *JVM_FLAGS, logging, "-cp", classpath, "Driver"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait(60)
-        self._process.stdout.close()
-        self._errors.close()
+        super().__init__(distribution, "Driver", classpath=classpath)
 
     def told(self, who: str, **question: object) -> Any:
         """The answer; what was thrown is one, with ``error`` and ``message``."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"who": who, **question}) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            self._errors.seek(0)
-            raise KafkaFailedError(f"gave no answer: {self._errors.read()[-3000:]!r}")
-        return json.loads(line)
+        return self.answer_to({"who": who, **question})
 
     def tool(self, main_class: str, *arguments: str, stdin: str = "") -> Printed:
         """Run the class that a shell script of Kafka's runs."""

@@ -9,7 +9,6 @@ and kills, logs cut at their end.
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -17,8 +16,8 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
+from machines import run_machine
 
 from stratalog.config import BrokerConfig, TopicConfig
 from stratalog.records import Record, build_batch
@@ -289,23 +288,10 @@ class LeaseMachine(RuleBasedStateMachine):
         self.manager.shutdown()
 
 
-def run(*, examples: int, steps: int) -> None:
-    run_state_machine_as_test(
-        LeaseMachine,
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            report_multiple_bugs=False,
-        ),
-    )
-
-
 def test_leased_bytes_stay_until_the_lease_ends_and_then_all_goes() -> None:
-    run(examples=60, steps=30)
+    run_machine(LeaseMachine, examples=60, steps=30)
 
 
 @pytest.mark.deep
 def test_leased_bytes_stay_through_ten_thousand_steps() -> None:
-    run(examples=200, steps=50)
+    run_machine(LeaseMachine, examples=200, steps=50)

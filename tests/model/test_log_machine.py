@@ -5,7 +5,6 @@ both ends, restarts, kills and power losses. After each of them the log says wha
 """
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -13,7 +12,6 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 from log_model import (
     ModelBatch,
@@ -23,6 +21,7 @@ from log_model import (
     open_transactions,
     transactions,
 )
+from machines import run_machine
 
 from stratalog.config import TopicConfig
 from stratalog.errors import (
@@ -469,21 +468,8 @@ class LogMachine(RuleBasedStateMachine):
             assert not found, found
 
 
-def run(examples: int, steps: int) -> None:
-    run_state_machine_as_test(
-        LogMachine,
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            report_multiple_bugs=False,
-        ),
-    )
-
-
 def test_a_log_says_what_a_list_of_batches_says() -> None:
-    run(examples=60, steps=50)
+    run_machine(LogMachine, examples=60, steps=50)
 
 
 def test_the_batch_that_the_log_start_lies_in_still_counts_for_its_producer() -> None:
@@ -500,4 +486,4 @@ def test_the_batch_that_the_log_start_lies_in_still_counts_for_its_producer() ->
 
 @pytest.mark.deep
 def test_a_log_says_what_a_list_of_batches_says_for_ten_thousand_steps() -> None:
-    run(examples=200, steps=100)
+    run_machine(LogMachine, examples=200, steps=100)

@@ -272,18 +272,6 @@ def test_errors_survive_pickling(error: ProtocolError) -> None:
     assert str(again) == str(error)
 
 
-def test_what_is_preloaded_needs_no_import_later() -> None:
-    script = (
-        "import sys, stratalog.protocol.codec as codec\n"
-        "codec.preload([12])\n"
-        "before = set(sys.modules)\n"
-        "codec.decode_request(12, 0, bytes(8))\n"
-        "sys.exit(before != set(sys.modules))\n"
-    )
-
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
-
-
 def test_an_api_is_imported_only_when_it_is_spoken() -> None:
     script = (
         "import sys, stratalog.protocol.codec as codec\n"

@@ -26,18 +26,14 @@ def test_keys_and_error_codes_have_kafkas_numbers() -> None:
     from kio.schema.errors import ErrorCode as KioErrorCode
     from kio.schema.index import api_key_map
 
-    errors = {error.name: (int(error), error.is_retriable) for error in ErrorCode}
-    assert (
-        errors.items()
-        >= {error.name.upper(): (int(error), error.retriable) for error in KioErrorCode}.items()
-    )
+    errors = {error.name: int(error) for error in ErrorCode}
+    assert errors.items() >= {error.name.upper(): int(error) for error in KioErrorCode}.items()
     keys = {key.name.lower(): int(key) for key in ApiKey}
     assert keys.items() >= {name: key for key, name in api_key_map.items()}.items()
 
 
 def test_the_newest_codes_are_there() -> None:
     assert list(ErrorCode) == list(range(-1, 134))
-    assert not ErrorCode.NONE.is_retriable
 
 
 def test_flexible_versions_begin_where_kafkas_do() -> None:

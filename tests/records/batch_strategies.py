@@ -37,6 +37,18 @@ BATCHES = st.builds(
     leader_epoch=st.integers(-1, 2**31 - 1),
 )
 
+# Of messages before record batches: key, value and timestamp, and the codecs there were.
+LEGACY_RECORDS = st.lists(
+    st.tuples(
+        st.none() | st.binary(max_size=9),
+        st.none() | st.binary(max_size=40),
+        st.integers(-1, 2**40),
+    ),
+    min_size=1,
+    max_size=6,
+)
+LEGACY_CODECS = st.sampled_from([Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
+
 
 def lay_out(
     rows: Sequence[tuple[Sequence[Record], int, int]], *, base_offset: int = 0, **batch_options: int

@@ -3,7 +3,7 @@
 import contextlib
 
 import pytest
-from batch_strategies import changed, resealed_message
+from batch_strategies import LEGACY_CODECS, LEGACY_RECORDS, changed, resealed_message
 from hypothesis import given
 from hypothesis import strategies as st
 from other_client import LegacyRecordBatchBuilder
@@ -12,24 +12,13 @@ from stratalog.errors import CorruptBatchError, RecordTooLargeError, Unsupported
 from stratalog.records import Codec, Record, build_batch, compress
 from stratalog.records._kernels import COLUMN_NAMES
 from stratalog.records.columns import decode_columns, decode_records
-from stratalog.records.legacy import first_offset
 from stratalog.testing.legacy import legacy_message, legacy_message_set
 
-CODECS = st.sampled_from([Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
 MAGICS = st.sampled_from([0, 1])
-RECORDS = st.lists(
-    st.tuples(
-        st.none() | st.binary(max_size=9),
-        st.none() | st.binary(max_size=40),
-        st.integers(-1, 2**40),
-    ),
-    min_size=1,
-    max_size=6,
-)
 Rows = list[tuple[bytes | None, bytes | None, int]]
 
 
-@given(RECORDS, CODECS, MAGICS, st.integers(1, 2**50))
+@given(LEGACY_RECORDS, LEGACY_CODECS, MAGICS, st.integers(1, 2**50))
 def test_messages_become_records(records: Rows, codec: Codec, magic: int, base_offset: int) -> None:
     messages = legacy_message_set(records, magic=magic, codec=codec, base_offset=base_offset)
 
@@ -46,7 +35,7 @@ def test_messages_become_records(records: Rows, codec: Codec, magic: int, base_o
     ]
 
 
-@given(RECORDS, CODECS, st.integers(1, 2**40))
+@given(LEGACY_RECORDS, LEGACY_CODECS, st.integers(1, 2**40))
 def test_log_append_time_of_a_wrapper_is_that_of_all_its_messages(
     records: Rows, codec: Codec, appended_ms: int
 ) -> None:
@@ -57,7 +46,7 @@ def test_log_append_time_of_a_wrapper_is_that_of_all_its_messages(
     }
 
 
-@given(RECORDS, CODECS, MAGICS, st.integers(0, 12), st.integers(0, 12))
+@given(LEGACY_RECORDS, LEGACY_CODECS, MAGICS, st.integers(0, 12), st.integers(0, 12))
 def test_offsets_are_cut_inside_a_compressed_message(
     records: Rows, codec: Codec, magic: int, start: int, length: int
 ) -> None:
@@ -70,7 +59,7 @@ def test_offsets_are_cut_inside_a_compressed_message(
     assert batch["offset"].to_pylist() == [o for o in held if start <= o < start + length]
 
 
-@given(st.lists(st.integers(0, 30), min_size=1, max_size=5, unique=True), CODECS, MAGICS)
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=5, unique=True), LEGACY_CODECS, MAGICS)
 def test_offsets_that_compaction_left_are_kept(deltas: list[int], codec: Codec, magic: int) -> None:
     records = [(b"key", b"value", 5)] * len(deltas)
     messages = legacy_message_set(
@@ -80,7 +69,6 @@ def test_offsets_that_compaction_left_are_kept(deltas: list[int], codec: Codec, 
     assert [record.offset for record in decode_records(messages)] == [
         100 + delta for delta in sorted(deltas)
     ]
-    assert first_offset(messages) == 100 + min(deltas)
 
 
 def test_batches_of_all_formats_are_read_in_one_run() -> None:
@@ -102,7 +90,7 @@ def test_batches_of_all_formats_are_read_in_one_run() -> None:
     assert batch["timestamp_type"].to_pylist() == [-1, -1, 0, 0, 0]
 
 
-@given(RECORDS, MAGICS, st.sampled_from([Codec.NONE, Codec.GZIP]))
+@given(LEGACY_RECORDS, MAGICS, st.sampled_from([Codec.NONE, Codec.GZIP]))
 def test_another_clients_messages_are_read(records: Rows, magic: int, codec: Codec) -> None:
     builder = LegacyRecordBatchBuilder(magic=magic, compression_type=codec, batch_size=2**20)
     for i, (key, value, timestamp_ms) in enumerate(records):
@@ -117,7 +105,7 @@ def test_another_clients_messages_are_read(records: Rows, magic: int, codec: Cod
     ]
 
 
-@given(RECORDS, MAGICS)
+@given(LEGACY_RECORDS, MAGICS)
 def test_the_test_writer_writes_what_another_client_writes(records: Rows, magic: int) -> None:
     builder = LegacyRecordBatchBuilder(magic=magic, compression_type=0, batch_size=2**20)
     for i, (key, value, timestamp_ms) in enumerate(records):
@@ -202,13 +190,7 @@ def test_decompressing_is_bounded() -> None:
         decode_records(bomb, limit_bytes=2**20)
 
 
-def test_the_first_offset_of_no_message_is_an_error() -> None:
-    assert first_offset(PLAIN) == 4
-    with pytest.raises(CorruptBatchError):
-        first_offset(PLAIN[:-1])
-
-
-@given(RECORDS, CODECS, MAGICS, st.data())
+@given(LEGACY_RECORDS, LEGACY_CODECS, MAGICS, st.data())
 def test_any_damage_behind_a_right_crc_is_an_error_of_ours_or_a_valid_batch(
     records: Rows, codec: Codec, magic: int, draw: st.DataObject
 ) -> None:

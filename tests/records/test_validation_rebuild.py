@@ -1,7 +1,13 @@
 """Batches that a leader encodes anew: another codec, or messages of magic 0 and 1."""
 
 import pytest
-from batch_strategies import RECORDS, resealed, resealed_message
+from batch_strategies import (
+    LEGACY_CODECS,
+    LEGACY_RECORDS,
+    RECORDS,
+    resealed,
+    resealed_message,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from other_client import DefaultRecordBatch
@@ -28,16 +34,6 @@ from stratalog.records.columns import decode_records
 from stratalog.testing.legacy import legacy_message, legacy_message_set
 
 CODECS = st.sampled_from(Codec)
-LEGACY_CODECS = st.sampled_from([Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
-LEGACY_RECORDS = st.lists(
-    st.tuples(
-        st.none() | st.binary(max_size=9),
-        st.none() | st.binary(max_size=40),
-        st.integers(-1, 2**40),
-    ),
-    min_size=1,
-    max_size=6,
-)
 
 
 def rules_for(codec: Codec | None, **options: int) -> ProduceRules:

@@ -13,6 +13,7 @@ from stratalog import Record, open_directory
 from stratalog.scans.api import Place, scan
 from stratalog.scans.columns import KAFKA_COLUMNS, scan_schema
 from stratalog.scans.errors import MissingTopicError, ScanOptionError
+from stratalog.scans.leasing import ask_leases
 from stratalog.scans.reading import ScanReport
 from stratalog.scans.where import Where
 from stratalog.storage.files import OsFileSystem
@@ -146,12 +147,15 @@ def test_files_are_held_while_our_broker_owns_them_and_until_the_scan_ends(tmp_p
     def held() -> int:
         return len(list_lease_files(OsFileSystem(), str(tmp_path)))
 
-    with running_broker(tmp_path):
+    with running_broker(tmp_path) as broker:
         reader = scan(str(tmp_path), "orders")
         batches: Iterator[Any] = iter(reader)
         next(batches)
         assert held() == 1
         assert list(batches) == []
+        assert ask_leases(str(tmp_path)) == []
+        # Which removes the files of leases on a thread of its own.
+        broker.call(broker.broker.services.logs._janitor.finish)
         assert held() == 0
     assert scan(str(tmp_path), "orders").read_all().num_rows == 5
     assert held() == 0

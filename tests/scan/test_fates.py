@@ -202,6 +202,16 @@ def test_damage_in_a_marker_is_an_error_and_no_guess(tmp_path: Path) -> None:
     assert raised.value.offset == 1
 
 
+def test_a_write_that_is_not_finished_hides_nothing(tmp_path: Path) -> None:
+    log = segments_of([data(0, 7)], [data(1, 8)])
+    directory = log.write(tmp_path)
+    task = first_slice(log, directory)
+    behind = directory / f"{1:020d}.log"
+    behind.write_bytes(behind.read_bytes() + marker(2, 7, commit=False).content[:-1])
+
+    assert committed(task) == [0]
+
+
 def test_damage_that_may_hide_what_decides_is_an_error_and_no_guess(tmp_path: Path) -> None:
     log = segments_of([data(0, 7)], [data(1, 8)], [marker(2, 7, commit=False)])
     directory = log.write(tmp_path)

@@ -176,6 +176,23 @@ def test_without_time_ranges_only_the_lower_bound_prunes(ordered: Path) -> None:
     assert Skip.LATENESS in vouched.partitions[0].tally.skipped_bytes
 
 
+def test_what_is_as_late_as_is_vouched_for_is_read_and_so_is_the_batch_that_ends_it(
+    tmp_path: Path,
+) -> None:
+    batches = [[100], [210], [140], [120, 400], [500], [600]]
+    with open_directory(tmp_path, create=True) as made:
+        log = made.create(ORDERS.topic, ORDERS.partition)
+        for times in batches:
+            records = [Record(None, bytes(8_000), timestamp_ms=each) for each in times]
+            log.append_batch(build_batch(records), flush=False)
+    with without_ranges(tmp_path):
+        where = Where(max_timestamp_ms=150)
+        plan = plan_scan(snapshot_of(tmp_path), where=where, max_lateness_ms=100)
+        options = replace(WHOLE, row_filter=where.row_filter())
+        assert offsets_read(plan.tasks, options) == [0, 2, 3]
+    assert Skip.LATENESS in plan.partitions[0].tally.skipped_bytes
+
+
 def test_a_span_of_time_that_is_met_in_two_places_reads_both(tmp_path: Path) -> None:
     with open_directory(tmp_path, create=True) as made:
         log = made.create("orders")

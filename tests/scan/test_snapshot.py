@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from modelled import ORDERS, logs
 
 from broker_fixture import running_broker
-from stratalog import Record, open_directory
+from stratalog import Record, open_directory, scan
 from stratalog.errors import LogDirectoryError
 from stratalog.records import build_batch
 from stratalog.records.control import build_end_transaction_marker
@@ -157,6 +157,19 @@ def test_the_last_stable_offset_is_where_the_oldest_open_transaction_began(tmp_p
     assert snapshot(tmp_path).end_offset(ScanIsolation.READ_UNCOMMITTED) == 10
     (directory / f"{0:020d}.log").write_bytes(content + marker(10, 8))
     assert snapshot(tmp_path).last_stable_offset == 11
+
+
+@pytest.mark.parametrize(
+    ("isolation", "end_offset"), [("read_committed", 6), ("read_uncommitted", 9)]
+)
+def test_a_scan_of_committed_records_ends_where_the_oldest_open_transaction_began(
+    tmp_path: Path, isolation: str, end_offset: int
+) -> None:
+    directory = write_log(
+        tmp_path, batch(0) + transactional(3, 7) + transactional(6, 8) + marker(9, 7)
+    )
+    found = scan(directory, isolation=isolation, columns="offset").read_all()
+    assert found["offset"].to_pylist() == list(range(end_offset))
 
 
 def test_a_snapshot_of_the_producers_tells_of_transactions_before_it(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from spark_daemons import JAVA_OPTIONS, running_daemon
 from topics import write_topic
 
 from free_ports import free_port
-from stratalog.spark.session import SparkUnavailableError, check_available
+from spark_fixture import skip_without_spark
 
 # Not the group of the shared session: these have processes of their own.
 pytestmark = pytest.mark.xdist_group("spark-daemons")
@@ -24,10 +24,7 @@ CLIENT_SECONDS = 600
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    try:
-        check_available()
-    except SparkUnavailableError as unavailable:
-        pytest.skip(str(unavailable))
+    skip_without_spark()
     address = f"127.0.0.1:{free_port()}"  # it tells no port of its own choice
     arguments = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
     arguments += ["--master", "local[2]", "--driver-memory", "700m"]

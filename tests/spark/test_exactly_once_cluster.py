@@ -8,7 +8,7 @@ import pytest
 from sink_topics import left_behind, make_topics, rows_in
 from spark_cluster import HOSTS, Cluster, running_cluster
 
-from stratalog.spark.session import SparkUnavailableError, check_available
+from spark_fixture import skip_without_spark
 
 pytestmark = pytest.mark.xdist_group("spark-daemons")
 
@@ -18,10 +18,7 @@ ROWS = 4000
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    try:
-        check_available()
-    except SparkUnavailableError as unavailable:
-        pytest.skip(str(unavailable))
+    skip_without_spark()
     with running_cluster(tmp_path_factory.mktemp("writing")) as running:
         yield running
 

@@ -70,7 +70,7 @@ def test_a_path_that_is_no_log_is_refused_before_spark_starts(tmp_path: Path) ->
     done = spark_command("verify", tmp_path / "nowhere")
 
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr == f"{tmp_path / 'nowhere'} does not exist\n"
+    assert done.stderr == f"{tmp_path / 'nowhere'} does not exist.\n"
 
 
 def test_settings_of_a_person_win_over_ours() -> None:

@@ -16,7 +16,7 @@ import pytest
 from spark_cluster import HOSTS, Cluster, running_cluster
 from topics import write_topic
 
-from stratalog.spark.session import SparkUnavailableError, check_available
+from spark_fixture import skip_without_spark
 
 # Not the group of the shared session: these have processes of their own.
 pytestmark = pytest.mark.xdist_group("spark-daemons")
@@ -31,10 +31,7 @@ OTHER_DIRECTORY, STALE_COPY, MISSING = "other", "stale", "missing"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    try:
-        check_available()
-    except SparkUnavailableError as unavailable:
-        pytest.skip(str(unavailable))
+    skip_without_spark()
     with running_cluster(tmp_path_factory.mktemp("cluster")) as running:
         yield running
 

@@ -242,6 +242,19 @@ def test_with_flush_on_ack_the_high_watermark_never_passes_the_recovery_point(
         assert log.high_watermark == 0 or durable.exists(f"{log.directory}/{0:020d}.log")
 
 
+@pytest.mark.parametrize("flush_on_ack", [True, False])
+def test_a_roll_is_flushed_by_others_later_only_where_no_acknowledgement_waits_for_the_disk(
+    make_log: MakeLog, flush_on_ack: bool
+) -> None:
+    log = make_log(flush_on_ack=flush_on_ack)
+    log.context.flush_later = lambda _log: True
+    log.append_as_leader(batch())
+    number = disk_of(log).operations
+    log.roll()
+    is_flushed = f"{0:020d}.log" in synced(log, number)
+    assert (is_flushed, log.recovery_point) == (flush_on_ack, int(flush_on_ack))
+
+
 def test_without_it_the_high_watermark_may_reach_the_log_end(make_log: MakeLog) -> None:
     log = make_log()
     log.append_as_leader(batch(2))

@@ -1,9 +1,10 @@
 """The bound on open descriptors."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stratalog.storage.handles import HandleCache
+from stratalog.storage.handles import DESCRIPTORS_EACH, HandleCache, capacity_within
 
 
 class Door:
@@ -69,3 +70,10 @@ def test_closing_what_was_never_opened_is_no_mistake() -> None:
     cache = HandleCache(2)
     Door(cache).close()
     assert len(cache) == 0
+
+
+@pytest.mark.parametrize("open_files_max", [64, 100, 256, 300, 1_024, 20_000, 1 << 20])
+def test_what_is_kept_open_leaves_half_of_the_files_to_others(open_files_max: int) -> None:
+    kept = capacity_within(open_files_max)
+    assert 2 <= kept <= 4_096
+    assert kept * DESCRIPTORS_EACH <= open_files_max // 2

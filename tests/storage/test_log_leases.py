@@ -574,6 +574,19 @@ def test_above_the_limit_the_oldest_lease_that_keeps_anything_ends() -> None:
     assert ended.held_bytes > 1_000
 
 
+def test_what_two_leases_hold_is_free_when_both_have_ended() -> None:
+    world = World()
+    leases = []
+    for _ in range(2):
+        leases.append(world.lease())
+        world.clock.advance(1)
+    world.restart(log_lease_max_bytes=1_000)
+    world.delete_all()
+    world.later()
+    assert [each.lease.lease_id for each in world.book.news] == leases
+    assert world.book.held_bytes() == 0
+
+
 def test_up_to_the_limit_nothing_ends() -> None:
     world = World()
     lease_id = world.lease()

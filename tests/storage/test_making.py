@@ -152,16 +152,21 @@ def test_deleted_logs_stay_deleted_after_a_power_failure(mode: CrashMode) -> Non
     assert [*started(files.after_crash(mode))] == []
 
 
-@pytest.mark.parametrize("mode", CrashMode)
-def test_a_log_made_anew_does_not_inherit_where_its_namesake_was(mode: CrashMode) -> None:
-    files = SimulatedFileSystem()
-    logs = started(files)
+def create_and_fill(logs: LogManager) -> None:
+    """A few logs that have begun and ended somewhere, and the checkpoints that say where."""
     create(logs, FEW)
     for log in logs:
         fill(log).raise_log_start_offset(1)
         log.flush()
     logs.checkpoint_recovery_points()
     logs.checkpoint_log_start_offsets()
+
+
+@pytest.mark.parametrize("mode", CrashMode)
+def test_a_log_made_anew_does_not_inherit_where_its_namesake_was(mode: CrashMode) -> None:
+    files = SimulatedFileSystem()
+    logs = started(files)
+    create_and_fill(logs)
     delete(logs, FEW)
     create(logs, FEW)
     again = started(files.after_crash(mode))
@@ -175,12 +180,7 @@ def test_nor_does_it_after_a_crash_between_the_renames_and_the_checkpoints(
 ) -> None:
     files = SimulatedFileSystem()
     logs = started(files)
-    create(logs, FEW)
-    for log in logs:
-        fill(log).raise_log_start_offset(1)
-        log.flush()
-    logs.checkpoint_recovery_points()
-    logs.checkpoint_log_start_offsets()
+    create_and_fill(logs)
     rename_deleted(files, [logs.detach(TopicPartition("orders", n)) for n in range(FEW)])
     crashed = files.after_crash(mode)
     again = started(crashed)

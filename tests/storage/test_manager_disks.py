@@ -208,6 +208,14 @@ def test_a_partition_that_may_be_on_a_failed_disk_is_not_made_anew() -> None:
 # --- creating and deleting where the disk refuses -------------------------------------------------
 
 
+def test_who_wants_a_log_while_no_directory_is_online_is_told_why_none_is() -> None:
+    _, logs, _, _ = two_disks()
+    for directory in logs.directories:
+        directory.fail("its disk was pulled out")
+    with pytest.raises(LogDirectoryError, match=r"/a is offline: its.*/b is offline: its"):
+        logs.create(OTHER)
+
+
 def test_a_log_that_cannot_be_made_in_one_directory_is_made_in_the_next() -> None:
     files, logs, _, _ = two_disks()
     files.fail(below("/a", "mkdir"), errno.ENOSPC)
@@ -342,6 +350,25 @@ def test_a_full_disk_is_the_state_of_one_directory_only() -> None:
     with pytest.raises(DiskFullError):
         first.append_as_leader(produced("x"))
     second.append_as_leader(produced("x"))
+
+
+@pytest.mark.parametrize("number", [errno.EDQUOT, errno.ENOSPC, errno.EMFILE])
+def test_an_append_without_room_on_a_disk_that_has_some_is_remembered_until_one_finds_it(
+    number: int,
+) -> None:
+    files, logs, first, second = two_disks(log_dir_reserve_bytes=0)
+    files.fail(below("/a", "write"), number)
+    with pytest.raises(DiskError):
+        first.append_as_leader(produced("x"))
+    logs.check_space()
+    second.append_as_leader(produced("x"))
+    refused = [each.state.refused for each in logs.directories]
+    assert "/a/orders-0" in refused[0]
+    assert refused[1] == ""
+    assert states(logs) == [DiskState.ONLINE, DiskState.ONLINE]
+
+    first.append_as_leader(produced("x"))
+    assert [each.state.refused for each in logs.directories] == ["", ""]
 
 
 def test_an_offline_directory_does_not_come_back_because_it_has_room() -> None:

@@ -16,6 +16,7 @@ from small_logs import (
 
 from stratalog.errors import CorruptSegmentError, StorageError
 from stratalog.storage.checkpoint import EpochEntry
+from stratalog.storage.ours import OwnFiles
 
 # --- a new directory ------------------------------------------------------------------------------
 
@@ -126,6 +127,20 @@ def test_what_an_interrupted_swap_left_is_tidied_before_anything_is_read(clean: 
     assert not [name for name in files.tree(DIRECTORY) if name.endswith(states)]
 
 
+@pytest.mark.parametrize("clean", [True, False])
+def test_an_empty_segment_inside_the_offsets_of_the_last_was_given_up_and_is_removed(
+    clean: bool,
+) -> None:
+    files = written(clean=clean)
+    files.put(log_file(18), b"")
+    files.put(log_file(18, ".index"), b"")
+    log = opened(files, clean=clean)
+    assert (log.segments.base_offsets, log.log_end_offset) == ([0, 8, 16], 20)
+    assert readable(log) == stored(written())
+    assert not files.exists(log_file(18))
+    assert not files.exists(log_file(18, ".index"))
+
+
 # --- the log start --------------------------------------------------------------------------------
 
 
@@ -152,6 +167,22 @@ def test_a_log_start_beyond_the_log_end_is_refused_and_nothing_is_deleted(clean:
             assert after[name] == before[name]
     assert set(before) <= set(after)
     assert opened(files, clean=clean, log_start_offset=20).log_end_offset == 20
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_log_start_whose_checkpoint_was_lost_is_taken_from_its_copy(clean: bool) -> None:
+    files = written(clean=clean)
+    log = opened(files, clean=clean, log_start_offset=11)
+    log.mirror_log_start()
+    log.close() if clean else log.abandon()
+    assert opened(files.clone(), clean=clean).log_start_offset == 11
+    assert opened(files.clone(), clean=clean, log_start_offset=13).log_start_offset == 13
+
+
+def test_a_copy_of_the_log_start_that_lies_behind_the_log_end_is_not_believed() -> None:
+    files = written()
+    OwnFiles(files, DIRECTORY, exists=False).note_log_start(21)
+    assert opened(files).log_start_offset == 0
 
 
 def test_epochs_are_cut_at_the_log_start_and_answer_as_before_for_what_is_left() -> None:

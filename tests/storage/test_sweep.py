@@ -128,6 +128,8 @@ def test_a_sweep_that_is_itself_interrupted_ends_the_same_way(swap: Swap, mode: 
             files = files.after_crash(mode, crash)
             sweep(files, DIRECTORY)
             assert logs(files) == logs(whole)
+            if mode is CrashMode.KEEP_ALL:
+                assert files.tree(DIRECTORY) == whole.tree(DIRECTORY), "with the new indexes"
 
 
 @given(

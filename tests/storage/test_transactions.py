@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from log_harness import (
+    START_MS,
     append_transactional,
     batch,
     content,
@@ -224,6 +225,20 @@ def test_a_full_disk_never_leaves_an_abort_written_and_not_listed(make_log: Make
     assert log.last_stable_offset == log.log_end_offset
     log = reopened(log)
     assert [(each.producer_id, each.first_offset) for each in entries_of(log)] == [(1, 0)]
+
+
+def test_an_abort_that_a_full_disk_refused_is_not_there_after_a_crash(make_log: MakeLog) -> None:
+    log = make_log()
+    append_transactional(log, 1, 0)
+    before = content(log, 0, ".log")
+    disk_of(log).fail(lambda o: o.kind in ("create", "write") and o.path.endswith("txnindex"), 28)
+    with pytest.raises(DiskFullError):
+        end_transaction(log, 1, commit=False, timestamp_ms=START_MS + 9)
+    assert content(log, 0, ".log") == before
+    assert log.segments.active.max_timestamp().timestamp_ms == START_MS
+    again = reopened(log, clean=False)
+    assert again.log_end_offset == 1
+    assert again.producers.first_unstable_offset == 0, "its transaction is open"
 
 
 def test_a_marker_of_replication_lists_its_abort_like_the_leaders(make_log: MakeLog) -> None:

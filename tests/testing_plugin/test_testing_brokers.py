@@ -3,6 +3,7 @@
 import os
 import stat
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -311,6 +312,36 @@ def test_a_directory_with_a_comma_is_refused_and_nothing_is_made(tmp_path: Path)
 
     assert "has no comma in its name" in said
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    places = {"file": "is not a directory", "file/below": "cannot be made", "n" * 300: "too long"}
+    for name, why in places.items():
+        with pytest.raises(BrokerStartError, match=why), broker(log_dir=tmp_path / name):
+            pass
+    with pytest.raises(BrokerStartError, match="empty"), broker(log_dir=""):
+        pass
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.usefixtures("own_launcher")
+def test_a_temporary_directory_with_a_comma_is_told_where_logs_would_be_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "here, there"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+
+    with pytest.raises(BrokerStartError, match=f"{place} has a comma .*TMPDIR"), broker():
+        pass
+    assert list(place.iterdir()) == []
+    with broker(topics=["orders"], log_dir=tmp_path / "logs") as running:
+        assert partitions(running) == {"orders": 1}
+        running.restart()
+        assert partitions(running) == {"orders": 1}
+    assert list(place.iterdir()) == []
 
 
 def test_a_topic_of_a_broker_that_is_stopped_is_told() -> None:

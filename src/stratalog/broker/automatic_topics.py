@@ -5,10 +5,8 @@ The broker's own get as many replicas as their settings ask for, and no more tha
 """
 
 from stratalog.config import BrokerConfig
+from stratalog.config.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from stratalog.metadata.topics import NewTopic
-
-OFFSETS_TOPIC = "__consumer_offsets"
-TRANSACTIONS_TOPIC = "__transaction_state"
 
 
 def automatic_topic(name: str, config: BrokerConfig, *, node_count: int) -> NewTopic:

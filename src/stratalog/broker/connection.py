@@ -1,8 +1,7 @@
 """One client's connection: frames in, answers out, in the order of the requests.
 
 Requests that arrive whole are handed on as views of a buffer that all connections share; only what
-is left over is kept in a buffer of its own. An answer is a list of parts: bytes, and slices of
-files that go to the socket with ``sendfile``.
+is left over is kept in a buffer of its own. Answers leave through an ``Outbox``.
 
 While a request waits for its answer, or an answer for a slow reader, nothing more is read: the
 kernel's buffers fill up and the client has to wait. Produce requests are the exception: while
@@ -13,7 +12,6 @@ that arrive whole are still taken, since they need none of it.
 """
 
 import asyncio
-import os
 import socket
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -30,19 +28,14 @@ from stratalog.broker.framing import (
     Part,
     Ticket,
     is_whole,
-    unsent_bytes,
     wanted_bytes,
 )
 from stratalog.broker.memory import RequestMemory
-from stratalog.broker.warming import WARM_BYTES, is_cached, warm
-from stratalog.storage.batch_file import FileSlice
+from stratalog.broker.outbox import Outbox
 
 SCRATCH_BYTES = 128 << 10
 # A little more than a megabyte, which is what most clients send at most.
 _FIRST_STEP_BYTES = (1 << 20) + (64 << 10)
-_PARTS_AT_ONCE = 64
-# One connection keeps the loop no longer than this much takes.
-_SEND_BYTES_A_TURN = 4 << 20
 # Who was sent as much reads for a while before asking again.
 _MUCH_BYTES = 64 << 10
 _PIPELINED_MAX = 16
@@ -88,15 +81,21 @@ class Connection:
         # Whether a whole request is there that has to wait.
         self._is_stuck = False
         self._burden = Burden(shared.memory)
-        self._out: deque[Part] = deque()
+        self._outbox = Outbox(
+            shared.loop,
+            shared.executor,
+            sock,
+            self._burden,
+            on_sent=self._sent,
+            on_broken=self.close,
+        )
+        self._out = self._outbox.parts
         self._pending: deque[Ticket] = deque()
         self._is_retired = False
+        self._is_last = False  # after what has been taken, it is closed
         self._is_taking = False
         self._is_holding = False
         self._is_reading = True
-        self._is_writing = False
-        self._is_warming = False
-        self._warm_until = 0
         self._is_waiting_for_memory = False
         self._muted_until: asyncio.TimerHandle | None = None
         self._loop.add_reader(self._descriptor, self._on_readable)
@@ -108,7 +107,7 @@ class Connection:
     @property
     def is_waiting(self) -> bool:
         """Whether it waits for this side: for an answer, or for leave to go on."""
-        return bool(self._pending or self._is_warming or self._is_waiting_for_memory)
+        return bool(self._pending or self._outbox.is_warming or self._is_waiting_for_memory)
 
     @property
     def kept_bytes(self) -> int:
@@ -119,7 +118,7 @@ class Connection:
         """Whether it keeps memory and has hardly moved since this was first asked, although it
         was free to: it does not send the rest of a request, or does not read an answer, or asked
         for something large that does not come."""
-        could_move = not (self._is_waiting_for_memory or self._is_warming)
+        could_move = not (self._is_waiting_for_memory or self._outbox.is_warming)
         return self._burden.is_stalled(now_ms, could_move=could_move and self.kept_bytes > 0)
 
     def has_gone(self) -> bool:
@@ -194,9 +193,17 @@ class Connection:
             self.close()
             return 0
         if count == 0:
-            self.close()
+            self._ended()
         self.active_ms = self._now_ms()
         return count
+
+    def _ended(self) -> None:
+        """The client sends nothing more. It may still read what it has asked for."""
+        if self._pending or self._out:
+            self._is_last = True
+            self.retire()
+        else:
+            self.close()
 
     def _take_whole(self) -> None:
         """With no memory left: what is there wholly needs none; the rest stays with the kernel."""
@@ -252,7 +259,7 @@ class Connection:
     def _send_held(self) -> None:
         if self._is_holding:
             self._is_holding = False
-            self._send()
+            self._outbox.send()
 
     def _check_size(self, buffer: memoryview, start: int, filled: int) -> None:
         size = int.from_bytes(buffer[start : start + SIZE_BYTES], "big", signed=True)
@@ -371,7 +378,7 @@ class Connection:
             self._is_holding = True
         else:
             self._is_holding = False
-            self._send()
+            self._outbox.send()
 
     def mute(self, for_ms: int) -> None:
         """Read nothing for a while: the client was told to keep still."""
@@ -382,112 +389,23 @@ class Connection:
         self._muted_until = None
         self._resume()
 
-    def _send(self) -> None:
-        budget = _SEND_BYTES_A_TURN
-        try:
-            while self._out and budget > 0 and not self._is_warming:
-                first = self._out[0]
-                if isinstance(first, FileSlice):
-                    budget -= self._send_file(first, budget)
-                else:
-                    budget -= self._send_buffers()
-        except (BlockingIOError, InterruptedError):
-            pass
-        except OSError:
-            self.close()
-            return
-        self._note_sent(_SEND_BYTES_A_TURN - budget)
+    def _sent(self, size_bytes: int) -> None:
+        """As much has just gone to the socket."""
+        burden = self._burden
+        if size_bytes > 0:
+            burden.moved_bytes += size_bytes
+            self.active_ms = self._now_ms()
+            if size_bytes >= _MUCH_BYTES:
+                self._shared.rest()
         if self._out:
-            self._write_later()
             return
-        if self._is_writing:
-            self._loop.remove_writer(self._descriptor)
-            self._is_writing = False
-        if self._burden.held_bytes and not self._pending:
-            self._burden.release()
+        if not self._pending:
+            burden.release()
+            if self._is_last:
+                self.close()
+                return
         if not self._is_taking and (self._own is not None or not self._is_reading):
             self._loop.call_soon(self._resume)
-
-    def _note_sent(self, size_bytes: int) -> None:
-        self._burden.moved_bytes += size_bytes
-        if size_bytes > 0:
-            self.active_ms = self._now_ms()
-        if size_bytes >= _MUCH_BYTES:
-            self._shared.rest()
-
-    def _write_later(self) -> None:
-        if self._is_warming:
-            if self._is_writing:
-                self._loop.remove_writer(self._descriptor)
-                self._is_writing = False
-        elif not self._is_writing:
-            self._loop.add_writer(self._descriptor, self._send)
-            self._is_writing = True
-            # Of a request that waited, only its answer is left.
-            self._burden.hold(unsent_bytes(self._out))
-
-    def _send_file(self, part: FileSlice, budget: int) -> int:
-        size_bytes = min(part.size_bytes, budget)
-        descriptor = part.fileno()
-        if part.position >= self._warm_until:
-            if not is_cached(descriptor, part.position, size_bytes):
-                self._warm(part, min(size_bytes, WARM_BYTES))
-                return 0
-            self._warm_until = part.position + size_bytes
-        count = os.sendfile(self._descriptor, descriptor, part.position, size_bytes)
-        if count == 0:
-            raise OSError(f"{part.file.path} ends before byte {part.position + part.size_bytes}")
-        self._out.popleft()
-        if count < part.size_bytes:
-            rest = FileSlice(part.file, part.position + count, part.size_bytes - count)
-            self._out.appendleft(rest)
-        else:
-            self._warm_until = 0
-        return count
-
-    def _warm(self, part: FileSlice, size_bytes: int) -> None:
-        """Let a worker wait for the disk, so that the loop does not."""
-        self._is_warming = True
-        job = self._loop.run_in_executor(self._shared.executor, warm, part, size_bytes)
-        job.add_done_callback(self._warmed)
-
-    def _warmed(self, job: "asyncio.Future[int]") -> None:
-        self._is_warming = False
-        if job.cancelled() or self.is_closed:
-            return
-        if job.exception() is not None:
-            self.close()  # the disk cannot be read, and the answer has been begun
-            return
-        # Not asked about again: under pressure the cache may have lost some of it already.
-        self._warm_until = job.result()
-        self._send()
-
-    def _send_buffers(self) -> int:
-        out = self._out
-        if len(out) == 1 or isinstance(out[1], FileSlice):
-            # Nearly always: one small answer, or the head of records; and there is room for it.
-            part = out[0]
-            sent = self._socket.send(part, socket.MSG_MORE if len(out) > 1 else 0)  # type: ignore[arg-type]
-            if sent == len(part):  # type: ignore[arg-type]
-                out.popleft()
-            else:
-                out[0] = memoryview(part)[sent:]  # type: ignore[arg-type]
-            return sent
-        buffers: list[Buffer] = []
-        for part in out:
-            if isinstance(part, FileSlice) or len(buffers) == _PARTS_AT_ONCE:
-                break
-            buffers.append(part)
-        more = len(buffers) < len(out)
-        sent = count = self._socket.sendmsg(buffers, (), socket.MSG_MORE if more else 0)
-        for _ in range(len(buffers)):
-            part = out.popleft()
-            size_bytes = len(part)  # type: ignore[arg-type]
-            if count < size_bytes:
-                out.appendleft(memoryview(part)[count:])  # type: ignore[arg-type]
-                break
-            count -= size_bytes
-        return sent
 
     # --- closing ------------------------------------------------------------------------------
 
@@ -496,13 +414,10 @@ class Connection:
             return
         self.is_closed = True
         self._stop_reading()
-        if self._is_writing:
-            self._loop.remove_writer(self._descriptor)
         if self._muted_until is not None:
             self._muted_until.cancel()
-        self._out.clear()
+        self._outbox.close()
         self._is_holding = False
-        self._is_writing = False
         pending, self._pending = self._pending, deque()
         for ticket in pending:
             ticket.abandoned()

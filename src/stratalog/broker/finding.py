@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from stratalog.config.topic_names import CLUSTER_METADATA_TOPIC
 from stratalog.errors import AdoptionError, CorruptBatchError, CorruptFileError
 from stratalog.metadata.adoption import FoundDirectory, FoundReplica
 from stratalog.metadata.cluster_log import ClusterMetadata, read_cluster_metadata
@@ -19,7 +20,6 @@ from stratalog.storage.directory import LogDirectory
 from stratalog.storage.files import File, FileSystem, read_file
 from stratalog.storage.inspection import list_replica
 from stratalog.storage.layout import (
-    CLUSTER_METADATA_TOPIC,
     LEADER_EPOCH_CHECKPOINT,
     PARTITION_METADATA,
     SNAPSHOT_SUFFIX,

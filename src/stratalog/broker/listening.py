@@ -1,7 +1,6 @@
 """Accepts connections, within the limits on their number, and lets go of idle ones."""
 
 import asyncio
-import resource
 import socket
 from collections import Counter
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from stratalog.broker.event_log import log_event
 from stratalog.config import BrokerConfig
 from stratalog.config.listeners import Listener, format_address
 from stratalog.errors import ConfigError
+from stratalog.storage.handles import open_files_max
 
 SWEEP_MS = 5_000
 _ACCEPTS_A_TURN = 64
@@ -56,9 +56,8 @@ class Acceptor:
         self._now_ms = now_ms
         self._per_host: Counter[str] = Counter()
         # The other half is for logs: whoever only connects must not stop those who write.
-        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        is_limited = soft != resource.RLIM_INFINITY
-        self._descriptors_max = soft // 2 if is_limited else config.max_connections
+        limit = open_files_max()
+        self._descriptors_max = config.max_connections if limit is None else limit // 2
         shared.loop.add_reader(sock.fileno(), self._accept)
 
     def _accept(self) -> None:

@@ -1,5 +1,6 @@
 """A bound on the bytes that clients make a broker hold at one time, over all connections: parts of
-requests, large requests that wait for their answers, and answers that are not read.
+requests, large requests that wait for their answers, and answers that are not read. And a bound on
+the files that such answers keep open.
 
 With nothing left, connections wait for others to give back, and the kernel makes their clients
 wait. One at a time may go over the limit all the same, until its request is there: so the largest
@@ -15,14 +16,18 @@ from stratalog.records._kernels import uninitialized
 _SMALLEST_BYTES = 16 << 10
 _KEPT_EACH_BYTES = 2 << 20
 _KEPT_BYTES = 16 << 20
+# Where there is no limit on open files.
+_FILES_MAX = 1 << 16
 
 
 class RequestMemory:
     """Confined to the loop. Who takes or waits is a ``holder``, of which only identity matters."""
 
-    def __init__(self, limit_bytes: int) -> None:
+    def __init__(self, limit_bytes: int, files_max: int = _FILES_MAX) -> None:
         self.limit_bytes = limit_bytes
         self.used_bytes = 0
+        self.files_max = files_max
+        self.held_files = 0
         self._kept: dict[int, list[bytearray]] = {}
         self._kept_bytes = 0
         # Who may go over the limit.
@@ -37,8 +42,13 @@ class RequestMemory:
 
     @property
     def is_short(self) -> bool:
-        """Whether it is time to be careful: half of it is used."""
-        return 2 * self.used_bytes > self.limit_bytes
+        """Whether it is time to be careful: half of it is used, or all files are."""
+        return 2 * self.used_bytes > self.limit_bytes or self.held_files > self.files_max
+
+    @property
+    def files_left(self) -> int:
+        """From how many files one more answer may be sent: from one in any case."""
+        return max(self.files_max - self.held_files, 1)
 
     def take(self, size_bytes: int) -> bytearray:
         """A buffer of at least that size; what is in it means nothing."""
@@ -59,12 +69,14 @@ class RequestMemory:
         if self._holding or self._waiting:
             self._wake()
 
-    def hold(self, size_bytes: int) -> None:
-        """Something of that size is kept elsewhere because of a client."""
+    def hold(self, size_bytes: int, files: int = 0) -> None:
+        """Something of that size is kept elsewhere because of a client, and so many files open."""
         self.used_bytes += size_bytes
+        self.held_files += files
 
-    def release(self, size_bytes: int) -> None:
+    def release(self, size_bytes: int, files: int = 0) -> None:
         self.used_bytes -= size_bytes
+        self.held_files -= files
         if self._holding or self._waiting:
             self._wake()
 
@@ -103,6 +115,12 @@ class RequestMemory:
             if waiting:
                 self._favoured = next(iter(waiting))
                 waiting.pop(self._favoured)()
+
+
+def answer_files_within(open_files_max: int | None) -> int:
+    """How many files answers that are not read may keep open, in a process that may open so many:
+    logs and connections need most of them."""
+    return _FILES_MAX if open_files_max is None else max(open_files_max // 16, 8)
 
 
 def _capacity(size_bytes: int) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 from stratalog.broker.services import Services
 from stratalog.coordinator.group import Group
 from stratalog.storage.context import DiskState
+from stratalog.storage.directory import LogDirectory
 from stratalog.storage.layout import TopicPartition
 
 Json = dict[str, Any]
@@ -29,9 +30,7 @@ def health(services: Services, *, is_ready: bool) -> tuple[Health, Json]:
     found = Health.OK
     if not is_ready or not any(each.is_online for each in directories):
         found = Health.UNAVAILABLE
-    elif (
-        offline or damaged or any(each.state.state is not DiskState.ONLINE for each in directories)
-    ):
+    elif offline or damaged or any(map(_needs_a_person, directories)):
         found = Health.DEGRADED
     return found, {
         "status": found.value,
@@ -40,7 +39,7 @@ def health(services: Services, *, is_ready: bool) -> tuple[Health, Json]:
             {
                 "path": each.path,
                 "state": each.state.state.value,
-                "reason": each.state.reason,
+                "reason": each.state.reason or each.state.refused,
                 "logs": len(each.logs),
             }
             for each in directories
@@ -48,6 +47,11 @@ def health(services: Services, *, is_ready: bool) -> tuple[Health, Json]:
         "offline_logs": offline,
         "damaged_logs": damaged,
     }
+
+
+def _needs_a_person(directory: LogDirectory) -> bool:
+    state = directory.state
+    return state.state is not DiskState.ONLINE or bool(state.refused)
 
 
 def status(services: Services) -> Json:

@@ -7,6 +7,7 @@ so that a signal is heard from the first moment on.
 
 import asyncio
 import gc
+import math
 import os
 import resource
 import signal
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from stratalog.broker.server import Broker
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+# Below that, a few clients and partitions are enough to have requests refused.
+_FEW_OPEN_FILES = 256
 
 
 class _Stopped(BaseException):
@@ -36,7 +39,7 @@ def run_broker(
     """Run a broker until a signal says otherwise; the exit code. ``ready`` is called when it
     accepts."""
     before = {number: signal.signal(number, _stop_start) for number in _SIGNALS}
-    _allow_open_files()
+    open_files_max = _allow_open_files()
     try:
         from stratalog.broker.event_log import log_event, start_event_log, stop_event_log
         from stratalog.broker.loop_lag import BrokerLoop
@@ -48,6 +51,8 @@ def run_broker(
         try:
             if unused := BrokerConfig.unused_names(properties):
                 log_event("settings_unused", names=", ".join(unused))
+            if open_files_max < _FEW_OPEN_FILES:
+                log_event("few_open_files", allowed=open_files_max, enough=_FEW_OPEN_FILES)
             with asyncio.Runner(loop_factory=BrokerLoop) as runner:
                 runner.run(_serve(lambda: Broker(config, is_config_known=is_config_known), ready))
         finally:
@@ -78,11 +83,14 @@ async def _serve(make_broker: "Callable[[], Broker]", ready: "Callable[[Broker],
         await broker.stop()
 
 
-def _allow_open_files() -> None:
-    """As many as the system lets this user have: connections and segments are files."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+def _allow_open_files() -> float:
+    """As many as the system lets this user have, and how many that are: connections and segments
+    are files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        soft = hard
+    return math.inf if soft == resource.RLIM_INFINITY else soft
 
 
 def _tune_process() -> None:

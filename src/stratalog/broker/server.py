@@ -33,7 +33,7 @@ from stratalog.broker.handlers.producer_ids import ProducerIdHandlers
 from stratalog.broker.handlers.topics import TopicHandlers
 from stratalog.broker.listening import SWEEP_MS, Acceptor, bind, run_later
 from stratalog.broker.loop_lag import BrokerLoop, watch_loop
-from stratalog.broker.memory import RequestMemory
+from stratalog.broker.memory import RequestMemory, answer_files_within
 from stratalog.broker.metrics import Metrics
 from stratalog.broker.requests import Handler
 from stratalog.broker.services import Endpoint, Services
@@ -52,6 +52,7 @@ from stratalog.errors import ConfigError, DirectoryLockedError, DiskError, Strat
 from stratalog.protocol.api import ApiKey
 from stratalog.replication.replica_manager import ReplicaManager
 from stratalog.storage.files import FileSystem
+from stratalog.storage.handles import open_files_max
 from stratalog.storage.log import Log
 from stratalog.storage.niceness import yield_to_others
 from stratalog.storage.owner_file import Owner, new_token
@@ -173,7 +174,9 @@ class Broker:
             metrics=metrics,
             endpoint=self.endpoint,
             run_blocking=self._run_blocking,
-            memory=RequestMemory(limit if limit > 0 else REQUEST_MEMORY_BYTES),
+            memory=RequestMemory(
+                limit if limit > 0 else REQUEST_MEMORY_BYTES, answer_files_within(open_files_max())
+            ),
             workers=self._executor(1, "stratalog-validate"),
         )
         services.groups = make_coordinator(services, self._wake)

@@ -12,6 +12,7 @@ from stratalog.broker.event_log import log_event
 from stratalog.broker.services import Services
 from stratalog.metadata.image import MetadataChange
 from stratalog.storage.context import DiskState
+from stratalog.storage.directory import LogDirectory
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.lease_book import LeaseEnd
 from stratalog.storage.log import Log
@@ -33,6 +34,7 @@ class StateEvents:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._directories = {each.path: DiskState.ONLINE for each in services.logs.directories}
+        self._refusing: set[str] = set()
         self._offline: set[TopicPartition] = set()
         self._uncleanable: dict[TopicPartition, str] = {}
         self._retention: dict[TopicPartition, str] = {}
@@ -61,6 +63,7 @@ class StateEvents:
             if now is not self._directories.get(directory.path):
                 self._directories[directory.path] = now
                 log_event(_STATE_EVENTS[now], path=directory.path, reason=directory.state.reason)
+            self._look_at_refused(directory)
             news = sorted(directory.offline_logs.keys() - self._offline, key=str)
             self._offline.update(news)
             reasons = directory.offline_logs
@@ -73,6 +76,16 @@ class StateEvents:
         for key in self._retention.keys() - failures.keys():
             log_event("retention_recovered", log=key)
         self._retention = dict(failures)
+
+    def _look_at_refused(self, directory: LogDirectory) -> None:
+        path, refused = directory.path, directory.state.refused
+        if refused and path not in self._refusing:
+            self._refusing.add(path)
+            log_event("appends_refused", path=path, reason=refused)
+        elif not refused and path in self._refusing:
+            self._refusing.remove(path)
+            if directory.state.state is DiskState.ONLINE:
+                log_event("appends_resumed", path=path)
 
     def _look_at_cleaning(self) -> None:
         cleaner = self._services.logs.cleaner

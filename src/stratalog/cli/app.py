@@ -4,6 +4,7 @@ Each verb lives in a file of its own and imports what it needs when it runs, so 
 and completion stay quick. For the same reason help is plain text, which needs no rich.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,14 +19,13 @@ from stratalog.cli.config import describe as config_describe
 from stratalog.cli.consume import consume
 from stratalog.cli.demo import demo
 from stratalog.cli.dump import VersionOption, dump
-from stratalog.cli.failures import USAGE, UsageError
+from stratalog.cli.failures import USAGE, CommandError, UsageError, run_command
 from stratalog.cli.find import find
 from stratalog.cli.group import ListCommand, list_groups, reset_offsets
 from stratalog.cli.group import delete as group_delete
 from stratalog.cli.group import describe as group_describe
 from stratalog.cli.lease import list_leases
 from stratalog.cli.lease import release as lease_release
-from stratalog.cli.main import run_command
 from stratalog.cli.pipeline import init as pipeline_init
 from stratalog.cli.produce import ProduceCommand, produce
 from stratalog.cli.repair import repair
@@ -195,19 +195,42 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int | None:
     words = None if arguments is None else list(arguments)
+    if sys.stdout is None or sys.stderr is None:
+        raise CommandError("There is nowhere to write to: standard output or error is closed.")
     try:
         # What it returns is the code of an exit, and None for a command that came to its end.
         code: int | None = app(args=words, prog_name="stratalog", standalone_mode=False)
     except _NotUnderstood as error:
-        return _tell(error)
+        return _tell(error, sys.argv[1:] if words is None else words)
     return code
 
 
-def _tell(error: Any) -> int:
+def _tell(error: Any, words: Sequence[str]) -> int:
     if error.format_message().startswith("Usage: "):
         # A noun without a verb: what follows is its help.
         error.show()
         return USAGE
-    what = " ".join(error.format_message().split()).rstrip(".")
-    asked = "stratalog" if error.ctx is None else error.ctx.command_path
-    raise UsageError(f"{what}. See '{asked} --help'.") from None
+    asked = _asked(words) if error.ctx is None else error.ctx.command_path
+    raise UsageError(f"{_sentence(error)} See '{asked} --help'.") from None
+
+
+def _sentence(error: Any) -> str:
+    """What typer says, ended once: a sentence, or a question which of several was meant."""
+    said = error.format_message()
+    if meant := getattr(error, "possibilities", None):
+        said = f"{error.message}. Did you mean {' or '.join(map(repr, sorted(meant)))}?"
+    # The words of the library that typer has values checked by.
+    what = " ".join(said.replace(": Value error, ", ": ").split())
+    return what if what.endswith((".", "?", "!")) else f"{what}."
+
+
+def _asked(words: Sequence[str]) -> str:
+    """The command that ``words`` begin with: not every error knows in which it happened."""
+    command: Any = typer.main.get_command(app)
+    path = ["stratalog"]
+    for word in words:
+        command = getattr(command, "commands", {}).get(word)
+        if command is None:
+            break
+        path.append(word)
+    return " ".join(path)

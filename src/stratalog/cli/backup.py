@@ -36,11 +36,13 @@ if TYPE_CHECKING:
     from stratalog.storage.backup.manifest import BackupManifest
     from stratalog.storage.backup.restore_plan import RestorePlan
 
+TargetArgument = Annotated[
+    str, typer.Argument(metavar="TARGET", help="The directory that backups are kept in.")
+]
+
 
 def backup(
-    target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="The directory that backups are kept in.")
-    ],
+    target: TargetArgument,
     log_dir: Annotated[
         str | None, typer.Option("--log-dir", metavar="DIR", help="The log directory.")
     ] = None,
@@ -211,9 +213,7 @@ def _check(store: Any, jobs: int, output: OutputFormat) -> None:
 
 
 def restore(
-    target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="The directory that backups are kept in.")
-    ],
+    target: TargetArgument,
     log_dir: Annotated[
         str,
         typer.Option(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stratalog.cli.options import TopicsOption
+from stratalog.cli.options import LogDirArgument, TopicsOption
 from stratalog.cli.output import (
     OutputFormat,
     OutputOption,
@@ -156,7 +156,7 @@ def _write_survey(found: "CleaningSurvey") -> None:
 
 
 def run(
-    path: Annotated[str, typer.Argument(metavar="LOG_DIR", help="A log directory.")],
+    path: LogDirArgument,
     topics: TopicsOption = None,
     configs: ConfigOption = None,
     broker_config: BrokerConfigOption = None,

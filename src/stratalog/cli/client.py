@@ -34,13 +34,29 @@ BootstrapOption = Annotated[
     str,
     typer.Option("--bootstrap-server", metavar="HOST:PORT,...", help="The broker to connect to."),
 ]
-CommandConfigOption = Annotated[
-    str | None,
-    typer.Option(
-        "--command-config", metavar="FILE", help="A properties file with settings of the client."
-    ),
-]
-LogDirOption = Annotated[
+
+
+def command_config_option(*also: str) -> Any:
+    """``also`` is what the option was called before Kafka's tools agreed on one name."""
+    return typer.Option(
+        "--command-config",
+        *also,
+        metavar="FILE",
+        help="A properties file with settings of the client.",
+    )
+
+
+def command_property_option(*also: str) -> Any:
+    return typer.Option(
+        "--command-property",
+        *also,
+        metavar="NAME=VALUE",
+        help="A setting of the client; may be repeated.",
+    )
+
+
+CommandConfigOption = Annotated[str | None, command_config_option()]
+OfflineLogDirOption = Annotated[
     str | None,
     typer.Option(
         "--log-dir", metavar="DIR", help="Look at a log directory, without asking a broker."

@@ -20,6 +20,15 @@ NameArgument = Annotated[
         metavar="TOPIC", help="A topic, by its exact name.", autocompletion=complete_topic
     ),
 ]
+OneTopicOption = Annotated[
+    str | None,
+    typer.Option(
+        "--topic",
+        metavar="TOPIC",
+        help="The topic, if it is not given as an argument.",
+        autocompletion=complete_topic,
+    ),
+]
 TopicRegexOption = Annotated[
     str | None,
     typer.Option(

@@ -5,7 +5,6 @@ One request at a time; what answers may be anything, so its lengths are not beli
 """
 
 import socket
-from types import TracebackType
 from typing import Any, Self
 
 WAIT_SECONDS = 10.0
@@ -41,12 +40,7 @@ class Wire:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exc: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -36,7 +36,7 @@ EntityNameOption = Annotated[
 EntityDefaultOption = Annotated[
     bool, typer.Option("--entity-default", help="What holds for all brokers.")
 ]
-TopicOption = Annotated[
+TopicEntityOption = Annotated[
     str | None,
     typer.Option(
         "--topic",
@@ -65,7 +65,7 @@ def describe(
     entity_type: EntityTypeOption = None,
     entity_name: EntityNameOption = None,
     entity_default: EntityDefaultOption = False,
-    topic: TopicOption = None,
+    topic: TopicEntityOption = None,
     broker: BrokerOption = None,
     broker_defaults: BrokerDefaultsOption = False,
     show_all: Annotated[
@@ -106,7 +106,7 @@ def alter(
     entity_type: EntityTypeOption = None,
     entity_name: EntityNameOption = None,
     entity_default: EntityDefaultOption = False,
-    topic: TopicOption = None,
+    topic: TopicEntityOption = None,
     broker: BrokerOption = None,
     broker_defaults: BrokerDefaultsOption = False,
     add_config: Annotated[

@@ -12,11 +12,13 @@ import typer
 from stratalog.cli.client import (
     DEFAULT_BOOTSTRAP_SERVER,
     BootstrapOption,
+    command_config_option,
+    command_property_option,
     connection,
     read_properties,
 )
-from stratalog.cli.client_names import NameArgument, topic_pattern
-from stratalog.cli.completion import complete_group, complete_topic
+from stratalog.cli.client_names import NameArgument, OneTopicOption, topic_pattern
+from stratalog.cli.completion import complete_group
 from stratalog.cli.consume_format import LineFormat, json_line
 from stratalog.cli.consume_offsets import Start, parse_offsets
 from stratalog.cli.consume_reading import Reading, Wanted
@@ -29,12 +31,7 @@ _ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
 
 def consume(
     name: NameArgument = None,
-    topic: Annotated[
-        str | None,
-        typer.Option(
-            "--topic", metavar="TOPIC", help="The topic to read.", autocompletion=complete_topic
-        ),
-    ] = None,
+    topic: OneTopicOption = None,
     include: Annotated[
         str | None,
         typer.Option("--include", metavar="REGEX", help="All topics whose names match."),
@@ -101,23 +98,9 @@ def consume(
         typer.Option("--skip-message-on-error", help="Go on after a record that has no such form."),
     ] = False,
     command_property: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--command-property",
-            "--consumer-property",
-            metavar="NAME=VALUE",
-            help="A setting of the client; may be repeated.",
-        ),
+        list[str] | None, command_property_option("--consumer-property")
     ] = None,
-    command_config: Annotated[
-        str | None,
-        typer.Option(
-            "--command-config",
-            "--consumer.config",
-            metavar="FILE",
-            help="A properties file with settings of the client.",
-        ),
-    ] = None,
+    command_config: Annotated[str | None, command_config_option("--consumer.config")] = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP_SERVER,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:

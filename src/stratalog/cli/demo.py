@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from stratalog.cli.failures import INTERRUPTED
+from stratalog.cli.interrupts import leaves_at_once
 from stratalog.cli.output import write_line
 
 
@@ -35,11 +36,14 @@ def demo(
       stratalog demo
       stratalog demo --dir /tmp/demo --scale 0.1
     """
-    try:
-        from stratalog.demo.play import play
+    with leaves_at_once():
+        from stratalog.demo.session import check_spark
 
+        check_spark()  # before what only comes along with Spark is imported
+        from stratalog.demo.play import play
+    try:
         code = play(directory, scale=scale)
     except KeyboardInterrupt:  # before there was anything to stop
-        write_line("Stopped.")
+        write_line("\nStopped.")
         code = INTERRUPTED
     raise typer.Exit(code)

@@ -21,7 +21,6 @@ _ABORTED = struct.Struct(">bxqqqq")
 _SNAPSHOT_HEADER = struct.Struct(">hIi")
 _PRODUCER = struct.Struct(">qhiqiqiq")
 _RELATIVE_OFFSET_MAX = 2**31 - 1
-_POSITION_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stratalog.cli.failures import UsageError
+from stratalog.cli.options import PartitionArgument
 from stratalog.cli.output import OutputFormat, OutputOption, write_json, write_line
 from stratalog.cli.values import parse_moment
 
@@ -21,7 +22,7 @@ _SHOWN_BYTES = 200
 
 
 def find(
-    directory: Annotated[str, typer.Argument(metavar="DIRECTORY", help="A topic-partition.")],
+    directory: PartitionArgument,
     offset: Annotated[int | None, typer.Option("--offset", help="The record at it.")] = None,
     timestamp: Annotated[
         str | None,

@@ -16,12 +16,13 @@ from stratalog.cli.client import (
     DEFAULT_BOOTSTRAP_SERVER,
     BootstrapOption,
     client_error,
+    command_config_option,
+    command_property_option,
     connection,
     read_properties,
     told,
 )
-from stratalog.cli.client_names import NameArgument, one_name
-from stratalog.cli.completion import complete_topic
+from stratalog.cli.client_names import NameArgument, OneTopicOption, one_name
 from stratalog.cli.failures import CommandError, UsageError
 from stratalog.cli.optional_values import OptionalValues
 from stratalog.cli.output import (
@@ -50,12 +51,7 @@ class ProduceCommand(OptionalValues):
 
 def produce(
     name: NameArgument = None,
-    topic: Annotated[
-        str | None,
-        typer.Option(
-            "--topic", metavar="TOPIC", help="The topic to write to.", autocompletion=complete_topic
-        ),
-    ] = None,
+    topic: OneTopicOption = None,
     file: Annotated[
         str | None, typer.Option("--file", metavar="FILE", help="Read lines from here, not stdin.")
     ] = None,
@@ -115,23 +111,9 @@ def produce(
         int | None, typer.Option("--max-memory-bytes", min=1024, help="What may wait to be sent.")
     ] = None,
     command_property: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--command-property",
-            "--producer-property",
-            metavar="NAME=VALUE",
-            help="A setting of the client; may be repeated.",
-        ),
+        list[str] | None, command_property_option("--producer-property")
     ] = None,
-    command_config: Annotated[
-        str | None,
-        typer.Option(
-            "--command-config",
-            "--producer.config",
-            metavar="FILE",
-            help="A properties file with settings of the client.",
-        ),
-    ] = None,
+    command_config: Annotated[str | None, command_config_option("--producer.config")] = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP_SERVER,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:

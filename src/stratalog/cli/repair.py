@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stratalog.cli.failures import UsageError
+from stratalog.cli.options import PartitionArgument
 from stratalog.cli.output import OutputFormat, OutputOption, write_json, write_line
 from stratalog.cli.progress import waiting
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def repair(
-    directory: Annotated[str, typer.Argument(metavar="DIRECTORY", help="A topic-partition.")],
+    directory: PartitionArgument,
     reindex: Annotated[
         bool, typer.Option("--reindex", help="Build all indexes again from the log.")
     ] = False,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stratalog.cli.options import TopicsOption
+from stratalog.cli.options import LogDirArgument, TopicsOption
 from stratalog.cli.output import (
     OutputFormat,
     OutputOption,
@@ -213,7 +213,7 @@ def _cells(fate: "SegmentFate", now_ms: int) -> list[object]:
 
 
 def run(
-    path: Annotated[str, typer.Argument(metavar="LOG_DIR", help="A log directory.")],
+    path: LogDirArgument,
     topics: TopicsOption = None,
     configs: ConfigOption = None,
     broker_config: BrokerConfigOption = None,

@@ -1,10 +1,9 @@
 """``stratalog log segments``: what a replica's segments hold, one line each."""
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from stratalog.cli.options import PartitionArgument
 from stratalog.cli.output import OutputFormat, OutputOption, write_json, write_table
 from stratalog.cli.progress import bytes_bar, log_bytes
 
@@ -29,7 +28,7 @@ _COLUMNS = {
 
 
 def segments(
-    directory: Annotated[str, typer.Argument(metavar="DIRECTORY", help="A topic-partition.")],
+    directory: PartitionArgument,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """List the segments of a log.

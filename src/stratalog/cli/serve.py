@@ -62,7 +62,17 @@ class _Parser(argparse.ArgumentParser):
     """Says what is wrong as the other commands do: in one sentence."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message[:1].upper()}{message[1:]}. See 'stratalog serve --help'.")
+        what = f"{message[:1].upper()}{message[1:]}."
+        raise UsageError(f"{what}{_meant(message)} See 'stratalog serve --help'.")
+
+
+def _meant(message: str) -> str:
+    """A question, where what was not understood looks like an option that there is."""
+    from difflib import get_close_matches
+
+    typed = re.findall(r"unrecognized arguments:.*?(--[^\s=]+)", message)
+    alike = get_close_matches(typed[0], option_names()) if typed else []
+    return f" Did you mean {' or '.join(map(repr, alike))}?" if alike else ""
 
 
 def make_parser() -> argparse.ArgumentParser:

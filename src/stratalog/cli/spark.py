@@ -26,6 +26,7 @@ from stratalog.cli.spark_session import (
     ConfOption,
     MasterOption,
     ShipOption,
+    SourceOption,
     SparkChoice,
     check_log_directories,
     spark_for,
@@ -53,10 +54,7 @@ def sql(
     ] = None,
     master: MasterOption = None,
     conf: ConfOption = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", metavar="NAME=VALUE", help="An option of the source."),
-    ] = None,
+    option: SourceOption = None,
     ship: ShipOption = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:

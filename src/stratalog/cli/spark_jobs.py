@@ -24,6 +24,7 @@ from stratalog.cli.spark_session import (
     MasterOption,
     PackagesOption,
     ShipOption,
+    SourceOption,
     SparkChoice,
     run_job,
 )
@@ -141,10 +142,7 @@ def export(
     compression: Annotated[
         str | None, typer.Option("--compression", help="The codec of the target's files.")
     ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", metavar="NAME=VALUE", help="An option of the source."),
-    ] = None,
+    option: SourceOption = None,
     write_option: Annotated[
         list[str] | None,
         typer.Option("--write-option", metavar="NAME=VALUE", help="An option of the target."),
@@ -211,10 +209,7 @@ def load(
     schema: Annotated[
         str | None, typer.Option("--schema", metavar="DDL", help="The schema of the source.")
     ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", metavar="NAME=VALUE", help="An option of the source."),
-    ] = None,
+    option: SourceOption = None,
     key: Annotated[
         str | None, typer.Option("--key", metavar="EXPR", help="The key, in Spark's SQL.")
     ] = None,

@@ -53,6 +53,11 @@ ShipOption = Annotated[
     bool, typer.Option("--ship", help="Send this package to workers that do not have it.")
 ]
 
+SourceOption = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="NAME=VALUE", help="An option of the source."),
+]
+
 
 @dataclass(frozen=True, slots=True)
 class SparkChoice:

@@ -14,7 +14,7 @@ from stratalog.cli.client import (
     BootstrapOption,
     ClientError,
     CommandConfigOption,
-    LogDirOption,
+    OfflineLogDirOption,
     answer_of,
     connection,
     told,
@@ -44,7 +44,14 @@ if TYPE_CHECKING:
 
 _PARTITIONS_HELP = "The number of partitions; the broker's default if it is not given."
 _REPLICAS_HELP = "How many brokers keep each partition; the broker's default if it is not given."
-_ASSIGNMENT_HELP = "Brokers of each partition: replicas by ':', partitions by ','."
+AssignmentOption = Annotated[
+    str | None,
+    typer.Option(
+        "--replica-assignment",
+        metavar="LIST",
+        help="Brokers of each partition: replicas by ':', partitions by ','.",
+    ),
+]
 
 
 def create(
@@ -58,9 +65,7 @@ def create(
     replication_factor: Annotated[
         int | None, typer.Option("--replication-factor", min=1, max=32767, help=_REPLICAS_HELP)
     ] = None,
-    replica_assignment: Annotated[
-        str | None, typer.Option("--replica-assignment", metavar="LIST", help=_ASSIGNMENT_HELP)
-    ] = None,
+    replica_assignment: AssignmentOption = None,
     configs: Annotated[
         list[str] | None,
         typer.Option("--config", metavar="NAME=VALUE", help="A config; may be repeated."),
@@ -111,7 +116,7 @@ def create(
 def list_topics(
     regex: TopicRegexOption = None,
     exclude_internal: ExcludeInternalOption = False,
-    log_dir: LogDirOption = None,
+    log_dir: OfflineLogDirOption = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP_SERVER,
     command_config: CommandConfigOption = None,
     output: OutputOption = OutputFormat.TABLE,
@@ -166,7 +171,7 @@ def describe(
     ] = False,
     exclude_internal: ExcludeInternalOption = False,
     if_exists: IfExistsOption = False,
-    log_dir: LogDirOption = None,
+    log_dir: OfflineLogDirOption = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP_SERVER,
     command_config: CommandConfigOption = None,
     output: OutputOption = OutputFormat.TABLE,
@@ -218,9 +223,7 @@ def alter(
     partitions: Annotated[int, typer.Option("--partitions", min=1, help="The new number.")],
     name: NameArgument = None,
     regex: TopicRegexOption = None,
-    replica_assignment: Annotated[
-        str | None, typer.Option("--replica-assignment", metavar="LIST", help=_ASSIGNMENT_HELP)
-    ] = None,
+    replica_assignment: AssignmentOption = None,
     if_exists: IfExistsOption = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP_SERVER,
     command_config: CommandConfigOption = None,

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from stratalog.config import BrokerConfig, TopicConfig
     from stratalog.storage.files import FileSystem
 
-# Kept by rules that Kafka gives them itself; the defaults would delete what they hold.
-INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
-
 PathArgument = Annotated[
     str, typer.Argument(metavar="PATH", help="A log directory, or one topic-partition in it.")
 ]
@@ -70,9 +67,10 @@ def choose(
 ) -> Chosen:
     """What ``path`` and the options name; nothing is opened yet."""
     from stratalog.config import TopicConfig
+    from stratalog.config.topic_names import CLUSTER_METADATA_TOPIC, INTERNAL_TOPICS
     from stratalog.errors import ConfigError
     from stratalog.storage.inspection import find_replicas
-    from stratalog.storage.layout import CLUSTER_METADATA_TOPIC, parse_replica_directory
+    from stratalog.storage.layout import parse_replica_directory
 
     found = find_replicas(files, path)
     properties = pairs(configs, "--config", is_once=True)
@@ -88,6 +86,7 @@ def choose(
         if name.state or topic == CLUSTER_METADATA_TOPIC or (wanted and topic not in wanted):
             continue
         replicas.append(replica)
+        # Kafka's own are kept by rules that it gives them itself: the defaults would delete them.
         if wanted or not found.is_log_directory or topic not in INTERNAL_TOPICS:
             named.add(topic)
     if missing := sorted(wanted - named):

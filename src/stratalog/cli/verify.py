@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from stratalog.storage.check import DirectoryReport
     from stratalog.storage.time_range_filling import FilledRanges
 
-# Long enough for an owner to finish the write that was seen half done.
-LOOK_AGAIN_AFTER_S = 0.1
-
 
 def verify(
     directories: Annotated[
@@ -59,6 +56,7 @@ def verify(
     from concurrent.futures import ThreadPoolExecutor
 
     from stratalog.storage.check import CheckRun
+    from stratalog.storage.check_looks import LOOK_AGAIN_AFTER_S
     from stratalog.storage.files import OsFileSystem
     from stratalog.storage.time_range_filling import fill_time_ranges
 

@@ -80,10 +80,10 @@ class BrokerConfig(GroupSettings):
     )
     delete_topic_enable: bool = setting(True, doc="Let clients delete topics.")
     create_topic_policy_class_name: str | None = setting(
-        None, kind=Kind.STRING, doc="Kafka's plug-in for refusing topics; it has no effect here."
+        None, kind=Kind.STRING, doc="Kafka's plug-in for refusing topics."
     )
     alter_config_policy_class_name: str | None = setting(
-        None, kind=Kind.STRING, doc="Kafka's plug-in for refusing configs; it has no effect here."
+        None, kind=Kind.STRING, doc="Kafka's plug-in for refusing configs."
     )
 
     # Defaults of topic settings
@@ -258,7 +258,7 @@ class BrokerConfig(GroupSettings):
     replica_selector_class: str | None = setting(
         None,
         kind=Kind.STRING,
-        doc="Kafka's plug-in that picks the replica to read from; no effect here.",
+        doc="Kafka's plug-in that picks the replica to read from.",
     )
     num_replica_fetchers: int = setting(1, at_least=1, doc="Fetchers from each other broker.")
     fetch_max_bytes: int = setting(

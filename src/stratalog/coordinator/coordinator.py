@@ -7,13 +7,16 @@ come back; where it is led elsewhere, to look for the coordinator again.
 No I/O and no clock of its own. ``append`` and ``read`` are the log; ``wake(deadline_ms)`` asks for
 ``run_due`` to be called at that time or soon after; answers go through callbacks. All of it is
 confined to one thread.
+
+What is written and looked at again after a restart is the time of day, as Kafka's is; deadlines go
+by a clock that nobody sets. A machine that sleeps would otherwise leave commits that look as old as
+it has slept, and offsets of that age are forgotten.
 """
 
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
 
 from stratalog.clock import Clock
 from stratalog.config import BrokerConfig
@@ -36,8 +39,6 @@ from stratalog.errors import StratalogError
 from stratalog.protocol.error_codes import ErrorCode
 from stratalog.records import Codec
 
-OFFSETS_TOPIC: Final = "__consumer_offsets"
-
 # Short enough together that nobody notices the loop was busy.
 _STEPS_A_TURN = 4
 
@@ -59,22 +60,25 @@ class GroupCoordinator:
         *,
         append: Append,
         read: Read,
+        steady_clock: Clock | None = None,
         create_offsets_topic: Callable[[], None] = lambda: None,
         wake: Callable[[int], None] = lambda _deadline_ms: None,
         partition_count: Callable[[], int] | None = None,
         new_id: Callable[[], str] | None = None,
     ) -> None:
         """``read(partition)`` gives the whole batches of a partition, some at a time;
-        ``partition_count`` those of the topic, if it is there."""
+        ``partition_count`` those of the topic, if it is there. ``clock`` tells the time of day,
+        ``steady_clock`` what has passed; one does for both where nobody sets it."""
         self.create_offsets_topic = create_offsets_topic
         self._config = config
         self._clock = clock
+        self._steady_clock = steady = steady_clock or clock
         self._append = append
         self._read = read
         self._wake = wake
         self._partition_count = partition_count or (lambda: config.offsets_topic_num_partitions)
         self._timers = Timers(wake)
-        self._rebalances = Rebalances(config, clock, self._timers)
+        self._rebalances = Rebalances(config, clock, steady, self._timers)
         makers = {} if new_id is None else {"new_id": new_id}
         self._membership = Membership(config, clock, self._rebalances, **makers)
         self._committing = Committing(config, clock, self._rebalances)
@@ -133,7 +137,7 @@ class GroupCoordinator:
     def _expire_later(self, shard: Shard) -> None:
         self._timers.schedule(
             ("expire", shard.partition),
-            self._clock.now_ms() + self._config.offsets_retention_check_interval_ms,
+            self._steady_clock.now_ms() + self._config.offsets_retention_check_interval_ms,
             lambda: self._start(self._expire(shard)),
         )
 
@@ -151,7 +155,7 @@ class GroupCoordinator:
 
     def next_deadline_ms(self) -> int | None:
         """When ``run_due`` has something to do; now, if there is work that was left."""
-        return self._clock.now_ms() if self._jobs else self._timers.next_deadline_ms()
+        return self._steady_clock.now_ms() if self._jobs else self._timers.next_deadline_ms()
 
     def run_due(self, now_ms: int) -> None:
         self._timers.run_due(now_ms)
@@ -166,7 +170,7 @@ class GroupCoordinator:
 
     def _start(self, job: Iterator[None]) -> None:
         self._jobs.append(job)
-        self._wake(self._clock.now_ms())
+        self._wake(self._steady_clock.now_ms())
 
     # --- members ------------------------------------------------------------------------------
 

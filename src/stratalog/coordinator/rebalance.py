@@ -30,11 +30,15 @@ _logger = logging.getLogger("stratalog")
 
 
 class Rebalances:
-    """Changes groups as time goes by, and as members come and go."""
+    """Changes groups as time goes by, and as members come and go. ``clock`` tells the time of day,
+    which is stored with a group; deadlines go by ``steady_clock``."""
 
-    def __init__(self, config: BrokerConfig, clock: Clock, timers: Timers) -> None:
+    def __init__(
+        self, config: BrokerConfig, clock: Clock, steady_clock: Clock, timers: Timers
+    ) -> None:
         self._config = config
         self._clock = clock
+        self._steady_clock = steady_clock
         self._timers = timers
 
     # --- the join phase -----------------------------------------------------------------------
@@ -70,14 +74,14 @@ class Rebalances:
     def _wait_for_join(self, shard: Shard, group: Group, timeout_ms: int) -> None:
         self._timers.schedule(
             ("join", group.group_id),
-            self._clock.now_ms() + timeout_ms,
+            self._steady_clock.now_ms() + timeout_ms,
             lambda: self.complete_join(shard, group),
         )
 
     def _wait_for_more(self, shard: Shard, group: Group, delay_ms: int, left_ms: int) -> None:
         self._timers.schedule(
             ("join", group.group_id),
-            self._clock.now_ms() + delay_ms,
+            self._steady_clock.now_ms() + delay_ms,
             lambda: self._maybe_wait_for_more(shard, group, delay_ms, left_ms),
         )
 
@@ -108,8 +112,7 @@ class Rebalances:
             retry_ms = max(group.rebalance_timeout_ms, _SHORTEST_RETRY_MS)
             self._wait_for_join(shard, group, retry_ms)
             return
-        now_ms = self._clock.now_ms()
-        group.begin_generation(now_ms)
+        group.begin_generation(self._clock.now_ms())
         if group.state is GroupState.EMPTY:
             self.store(shard, group, {})
             return
@@ -130,7 +133,7 @@ class Rebalances:
         generation_id = group.generation_id
         self._timers.schedule(
             ("sync", group.group_id),
-            now_ms + max(group.rebalance_timeout_ms, 0),
+            self._steady_clock.now_ms() + max(group.rebalance_timeout_ms, 0),
             lambda: self._expire_sync(shard, group, generation_id),
         )
         answers = [(member, group.joined(member)) for member in group.members.values()]
@@ -208,7 +211,7 @@ class Rebalances:
     ) -> None:
         self._timers.schedule(
             ("session", group.group_id, member_id),
-            self._clock.now_ms() + timeout_ms,
+            self._steady_clock.now_ms() + timeout_ms,
             lambda: self._expire_session(shard, group, member_id),
         )
 

@@ -79,7 +79,7 @@ def play(directory: Path, *, scale: float = 1.0) -> int:
     settle_environment()
     with open_folder(directory) as folder:
         try:
-            with _stoppable(), own_output(folder.others) as output:
+            with stoppable(), own_output(folder.others) as output:
                 screen = Screen(output, scenes=len(SCENES))
                 return _run(folder, screen, Sizes(scale))
         except (_Stopped, KeyboardInterrupt) as stopped:
@@ -90,14 +90,16 @@ def play(directory: Path, *, scale: float = 1.0) -> int:
 
 
 @contextmanager
-def _stoppable() -> Iterator[None]:
-    """Ctrl-C, and what a closed terminal or a supervisor sends, end the scene that plays."""
+def stoppable() -> Iterator[None]:
+    """Ctrl-C, and what a closed terminal or a supervisor sends, end the scene that plays; not what
+    is ignored already, as ``nohup`` has it."""
 
     def stop(number: int, _frame: FrameType | None) -> None:
         raise _Stopped(number)
 
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, stop) for number in numbers}
+    heard = [each for each in numbers if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in heard}
     try:
         yield
     finally:

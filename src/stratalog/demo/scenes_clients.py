@@ -104,12 +104,12 @@ def show_segments(stage: Stage) -> Outcome:
     rows = json.loads(said)["segments"]
     stage.screen.say(f"{ORDERS}-0, the oldest of its {len(rows)}:")
     stage.screen.table(
-        ("from offset", "to", "records", "bytes", "first", "last", "began by"),
+        ("offset", "to", "records", "bytes", "first", "last", "began by"),
         [
             (
                 f"{row['base_offset']:,}", f"{row['next_offset']:,}", f"{row['records']:,}",
-                f"{row['size_bytes']:,}", minute_text(row["first_timestamp"]),
-                minute_text(row["last_timestamp"]), (row["roll"] or "the first").partition(":")[0],
+                f"{row['size_bytes']:,}", _short(row["first_timestamp"]),
+                _short(row["last_timestamp"]), (row["roll"] or "the first").partition(":")[0],
             )
             for row in rows[:_SHOWN_SEGMENTS]
         ],
@@ -117,6 +117,11 @@ def show_segments(stage: Stage) -> Outcome:
     )  # fmt: skip
     count = sum(map(len, _sizes(stage).values()))
     return Outcome(f"{count} segments of at most {size_text(stage.sizes.segment_bytes)}")
+
+
+def _short(timestamp_ms: int) -> str:
+    """``11-02 20:14``: a row has to fit 80 columns, and two weeks need no year."""
+    return minute_text(timestamp_ms)[len("2026-") :]
 
 
 def _sizes(stage: Stage) -> dict[str, list[int]]:
@@ -222,11 +227,12 @@ def _say_recovery(stage: Stage, seconds: float) -> None:
         stage.screen.say(f"Ready again after {seconds:.2f} s; nothing had to be read again.")
         return
     did = told[0]
+    read, cut_off = size_text(did["bytes"]), f"{did['truncated_bytes']:,} bytes"
     stage.screen.say(
-        f"Ready again after {seconds:.2f} s: {did['logs']} logs had not been closed. Of "
-        f"{did['segments']} segments it read what was not known to be on disk, "
-        f"{size_text(did['bytes'])}; cut off {did['truncated_bytes']:,} bytes of unfinished "
-        f"writes; made {did['rebuilt']} of their small files again."
+        f"Ready again after {seconds:.2f} s: {did['logs']} logs had not been closed, those of "
+        f"groups' offsets among them. Of {did['segments']} segments it read what was not known to "
+        f"be on disk, {read}; cut off {cut_off} of unfinished writes; made {did['rebuilt']} of "
+        "their small files again."
     )
 
 

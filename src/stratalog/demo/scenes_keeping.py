@@ -96,7 +96,7 @@ def verify_all(stage: Stage) -> Outcome:
     stage.screen.table(
         ("what", "must be", "is", ""),
         [
-            (each.what, f"{each.expected:,}", f"{each.found:,}", _mark(stage, is_right=each.holds))
+            (each.what, each.must_be, f"{each.found:,}", _mark(stage, is_right=each.holds))
             for each in stage.checks
         ],
         right="12",
@@ -105,7 +105,7 @@ def verify_all(stage: Stage) -> Outcome:
     size = size_text(report["size_bytes"])
     records = sum(verified[topic] for topic in TOPICS)
     return Outcome(
-        f"{records:,} records in {report['segments']} segments, {size}: "
+        f"{records:,} records; all {report['segments']} segments, {size}: "
         + ("nothing wrong" if not wrong else f"{wrong} of {len(stage.checks)} checks failed")
     )
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from stratalog.demo.errors import DemoError
 from stratalog.demo.folder import DemoFolder
 from stratalog.demo.screen import Screen
+from stratalog.spark.counting import LOGGING_SETTING
 from stratalog.spark.session import SparkUnavailableError, check_available, session
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": str(CORES),
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    LOGGING_SETTING: "true",  # tasks tell what they read
 }
 # Of another Spark, or of the program that started us.
 _NOT_OURS = (
@@ -72,6 +74,9 @@ class SparkInBackground:
         self._spark: SparkSession | None = None
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._start, name="spark-start", daemon=True)
+
+    def start(self) -> None:
+        """Returns at once; ``get`` waits."""
         self._thread.start()
 
     def _start(self) -> None:
@@ -91,16 +96,20 @@ class SparkInBackground:
 
     def get(self, screen: Screen) -> "SparkSession":
         """The session, as soon as there is one."""
-        began = time.monotonic()
-        with screen.progress("Spark is starting, seconds") as update:
-            while self._thread.is_alive() and time.monotonic() - began < START_SECONDS:
-                self._thread.join(0.1)
-                update(int(time.monotonic() - began), None)
+        if self._thread.is_alive():
+            self._wait(screen)
         if self._spark is None:
             why = self._failure or f"it was not ready after {START_SECONDS:.0f} s"
             raise DemoError(f"Spark did not start: {why} (see {self._folder.others}).")
         _make_active(self._spark)
         return self._spark
+
+    def _wait(self, screen: Screen) -> None:
+        began = time.monotonic()
+        with screen.progress("Spark is starting, seconds") as update:
+            while self._thread.is_alive() and time.monotonic() - began < START_SECONDS:
+                self._thread.join(0.1)
+                update(int(time.monotonic() - began), None)
 
     def stop(self, *, is_hurried: bool) -> None:
         """End the session and its JVM; in a hurry nobody waits for what it is doing."""
@@ -108,7 +117,11 @@ class SparkInBackground:
             with suppress(Exception):
                 self._spark.stop()
         end_children(STOP_SECONDS)
-        self._thread.join(STOP_SECONDS)
+        # One that was about to start its JVM has started it since.
+        give_up = time.monotonic() + STOP_SECONDS
+        while self._thread.is_alive() and time.monotonic() < give_up:
+            self._thread.join(0.1)
+            end_children(STOP_SECONDS)
 
 
 def _make_active(spark: "SparkSession") -> None:

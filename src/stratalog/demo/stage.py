@@ -78,15 +78,20 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Two opinions of one thing, which must be the same."""
+    """Two opinions of one thing, which must be the same; or a bound, and what it was."""
 
     what: str
     expected: int
     found: int
+    is_bound: bool = False
 
     @property
     def holds(self) -> bool:
-        return self.expected == self.found
+        return self.found <= self.expected if self.is_bound else self.found == self.expected
+
+    @property
+    def must_be(self) -> str:
+        return f"{'at most ' * self.is_bound}{self.expected:,}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +143,9 @@ class Stage:
     def size_bytes(self, topic: str) -> int:
         return sum(map(sum, self.segment_sizes(topic).values()))
 
-    def check(self, what: str, expected: int, found: int) -> bool:
+    def check(self, what: str, expected: int, found: int, *, is_bound: bool = False) -> bool:
         """Written down for the end; whether it holds."""
-        self.checks.append(Check(what, expected, found))
+        self.checks.append(Check(what, expected, found, is_bound))
         return self.checks[-1].holds
 
 
@@ -167,6 +172,7 @@ def stage(folder: DemoFolder, screen: Screen, sizes: Sizes) -> Iterator[Stage]:
     broker = BrokerProcess(folder)
     is_hurried = True
     try:
+        background.start()
         yield Stage(folder, screen, sizes, broker, background, time.time_ns() // 1_000_000)
         is_hurried = False
     finally:

@@ -13,17 +13,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol, TypeVar
 
 from stratalog.clock import Clock, SystemClock
+from stratalog.config.topic_names import CLUSTER_METADATA_TOPIC, KAFKAS_OWN_TOPICS
 from stratalog.errors import CorruptFileError, DiskError, StorageError
 from stratalog.handover.backup_facts import KnownDirectory, learn_topics, topic_id_of
 from stratalog.scans.errors import DataLostError
 from stratalog.scans.leasing import Holding, LeaseRenewal, hold, release
 from stratalog.scans.places import SegmentPlaces
-from stratalog.scans.selection import INTERNAL_TOPICS, Assign, Subscribe
+from stratalog.scans.selection import Assign, Subscribe
 from stratalog.scans.slices import ScanIsolation
 from stratalog.scans.snapshot import DirectorySnapshot, PartitionSnapshot, take_snapshot
+from stratalog.storage.backup.checking import Each
 from stratalog.storage.backup.copying import (
     BatchWalk,
     Copier,
@@ -48,7 +49,6 @@ from stratalog.storage.directory import LogDirectory
 from stratalog.storage.files import File, FileSystem, OsFileSystem, read_file
 from stratalog.storage.inspection import ListedSegment, find_replicas
 from stratalog.storage.layout import (
-    CLUSTER_METADATA_TOPIC,
     INDEX_SUFFIXES,
     LEADER_EPOCH_CHECKPOINT,
     LOG_SUFFIX,
@@ -67,17 +67,6 @@ _ALL = ScanIsolation.READ_UNCOMMITTED
 _TRIES = 5
 _SETTLE_BYTES = 4 << 30
 _PARTITIONS_MANY = 8
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
-
-class Each(Protocol):
-    """``map``, or that of a pool of threads."""
-
-    def __call__(
-        self, work: Callable[[Item], Result], items: Iterable[Item], /
-    ) -> Iterable[Result]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +148,7 @@ def _topics(files: FileSystem, log_dir: str, options: BackupOptions) -> tuple[st
     for directory in found.replicas:
         name = parse_replica_directory(Path(directory).name)
         topic = name.topic_partition.topic
-        is_meant = options.include_internal or topic not in INTERNAL_TOPICS
+        is_meant = options.include_internal or topic not in KAFKAS_OWN_TOPICS
         if not name.state and topic != CLUSTER_METADATA_TOPIC and is_meant:
             names.add(topic)
     if not names:

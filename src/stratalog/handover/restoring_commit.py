@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 
 from stratalog.clock import SystemClock
+from stratalog.config.topic_names import KAFKAS_OWN_TOPICS
 from stratalog.handover.errors import CommitUnknownError
 from stratalog.handover.facts import TopicFacts
 from stratalog.handover.handover import Handover, open_handover
@@ -17,7 +18,6 @@ from stratalog.handover.owning import owned, owner_config
 from stratalog.handover.restoring import RestoreResult
 from stratalog.metadata.topics import NewTopic
 from stratalog.scans.owners import find_owner
-from stratalog.scans.selection import INTERNAL_TOPICS
 from stratalog.storage.backup.copying import Progress
 from stratalog.storage.backup.errors import BackupError
 from stratalog.storage.backup.manifest import TopicBackup
@@ -88,7 +88,7 @@ def restore_topics(
 
 def _refuse_internal(log_dir: str, plan: RestorePlan) -> None:
     ownership, _ = find_owner(log_dir)
-    internal = sorted({each.name for each in plan.topics} & INTERNAL_TOPICS)
+    internal = sorted({each.name for each in plan.topics} & KAFKAS_OWN_TOPICS)
     if internal and ownership.kind != "none":
         raise BackupError(
             f"{internal[0]} is kept in memory by the broker that runs: stop it first, or leave the "

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from stratalog.config import BrokerConfig, TopicConfig
 from stratalog.config.settings import settings_of
+from stratalog.config.topic_names import CLUSTER_METADATA_TOPIC
 from stratalog.errors import AdoptionError, ConfigError, InvalidTopicError
 from stratalog.metadata.cluster_log import ClusterMetadata, RecordedPartition, RecordedTopic
 from stratalog.metadata.dynamic_configs import (
@@ -32,7 +33,6 @@ from stratalog.metadata.image import (
     Update,
 )
 from stratalog.metadata.names import (
-    CLUSTER_METADATA_TOPIC,
     random_topic_id,
     validate_topic_name,
 )
@@ -98,18 +98,15 @@ def plan_adoption(
     broker: BrokerConfig,
     is_broker_config_known: bool,
     node_id: int | None = None,
-    cluster_id: str = "",
     new_topic_id: Callable[[], uuid.UUID] = random_topic_id,
 ) -> Adoption:
     """What the first owner of ``found`` knows, from them and from the controller's log.
 
     ``is_broker_config_known``: ``broker`` has the settings of the broker that wrote them, not
     just some. Otherwise only topics that state themselves all that removing depends on are not
-    held. ``node_id`` and ``cluster_id`` are what somebody expects; directories that say otherwise
-    are refused.
+    held. ``node_id`` is what somebody expects; directories that say otherwise are refused.
     """
-    identities = [each.cluster_id for each in found]
-    named = _agreed("cluster id", [*identities, cluster_id]) or _random_cluster_id()
+    named = _agreed("cluster id", [each.cluster_id for each in found]) or _random_cluster_id()
     node = _agreed("node id", [*(each.node_id for each in found), node_id])
     plan = _Plan(
         node_id=DEFAULT_NODE_ID if node is None else node,

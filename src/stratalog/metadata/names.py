@@ -1,35 +1,25 @@
-"""What a topic may be called, and which topics are Kafka's own.
+"""Names and ids of topics: what a store allows, and what it gives.
 
 Metrics spell ``.`` as ``_``, so two names that differ only there may not both exist.
 """
 
-import re
 import uuid
 
+from stratalog.config.topic_names import (
+    CLUSTER_METADATA_TOPIC,
+    INTERNAL_TOPICS,
+    broken_name_rule,
+)
 from stratalog.errors import InvalidRequestError, InvalidTopicError
 
-TOPIC_NAME_LENGTH_MAX = 249
-
-CLUSTER_METADATA_TOPIC = "__cluster_metadata"
-INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
-
-_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 # Kafka means "none" and "the metadata log" by these.
 _RESERVED_IDS = (0, 1)
 
 
 def validate_topic_name(name: str) -> str:
     """Return ``name``, or raise which of Kafka's rules it breaks."""
-    if not name:
-        raise InvalidTopicError(name, "it may not be empty")
-    if name in (".", ".."):
-        raise InvalidTopicError(name, "'.' and '..' are not allowed")
-    if len(name) > TOPIC_NAME_LENGTH_MAX:
-        raise InvalidTopicError(
-            name, f"it has {len(name)} characters, and at most {TOPIC_NAME_LENGTH_MAX} are allowed"
-        )
-    if _TOPIC_NAME.fullmatch(name) is None:
-        raise InvalidTopicError(name, "only ASCII letters, digits, '.', '_' and '-' are allowed")
+    if (rule := broken_name_rule(name)) is not None:
+        raise InvalidTopicError(name, rule)
     return name
 
 

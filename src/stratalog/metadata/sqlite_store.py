@@ -179,8 +179,8 @@ class SqliteMetadataStore:
                 self._commit(self.image, Update(topics=tuple(created.values())))
             return results
 
-    def create_topic(self, wanted: NewTopic, *, validate_only: bool = False) -> TopicMetadata:
-        (result,) = self.create_topics([wanted], validate_only=validate_only)
+    def create_topic(self, wanted: NewTopic) -> TopicMetadata:
+        (result,) = self.create_topics([wanted])
         if isinstance(result, StratalogError):
             raise result
         return result

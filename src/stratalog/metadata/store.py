@@ -41,7 +41,7 @@ class MetadataStore(Protocol):
     ) -> list[TopicMetadata | StratalogError]:
         """What became of each: a topic in state CREATING, or why there is none."""
 
-    def create_topic(self, wanted: NewTopic, *, validate_only: bool = False) -> TopicMetadata: ...
+    def create_topic(self, wanted: NewTopic) -> TopicMetadata: ...
 
     def create_partitions(
         self,

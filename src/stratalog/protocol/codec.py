@@ -15,7 +15,7 @@ An API's module is imported when its first message is seen: all of them take lon
 a broker may take to start.
 """
 
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Sized
 from importlib import import_module
 from struct import Struct
 from struct import error as StructError
@@ -203,15 +203,6 @@ def decode_response(api_key: int, version: int, frame: Frame) -> tuple[int, Any]
 
 
 # --- both ------------------------------------------------------------------------------------
-
-
-def preload(api_keys: Iterable[int]) -> None:
-    """Import what a broker needs for these APIs now, rather than at a client's first request."""
-    for api_key in api_keys:
-        codecs = CODECS[api_key]
-        for version in range(codecs.lowest_version, codecs.highest_version + 1):
-            _load_decoder("request", api_key, version)
-            _load_encoder("response", api_key, version)
 
 
 def _load_decoder(side: str, api_key: int, version: int) -> Decoder:

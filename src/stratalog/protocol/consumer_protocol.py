@@ -10,7 +10,7 @@ A version above the newest known is read as that one, since versions only append
 
 from struct import Struct
 from struct import error as StructError
-from typing import Any, Final
+from typing import Any
 
 from stratalog.errors import ProtocolError
 from stratalog.protocol.messages import consumer_protocol_assignment as assignment
@@ -18,8 +18,6 @@ from stratalog.protocol.messages import consumer_protocol_subscription as subscr
 from stratalog.protocol.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from stratalog.protocol.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from stratalog.protocol.wire import Malformed
-
-PROTOCOL_TYPE: Final = "consumer"
 
 _version = Struct(">h")
 

@@ -28,16 +28,16 @@ def binary_column(array: pyarrow.Array[Any], field: str) -> RowColumn:
     return RowColumn(len(array), array.offset, _width(array.type), valid, offsets, data)
 
 
-def partition_column(array: pyarrow.Array[Any], field: str = "partition") -> RowColumn:
+def partition_column(array: pyarrow.Array[Any]) -> RowColumn:
     import pyarrow as pa
 
     if array.type not in (pa.int32(), pa.int64()):
-        array = _cast(array, pa.int64(), field)
+        array = _cast(array, pa.int64(), "partition")
     valid, values = array.buffers()
     return RowColumn(len(array), array.offset, array.type.bit_width // 8, valid, None, values)
 
 
-def timestamp_column(array: pyarrow.Array[Any], field: str = "timestamp") -> tuple[RowColumn, int]:
+def timestamp_column(array: pyarrow.Array[Any]) -> tuple[RowColumn, int]:
     """The column, and its ticks in a millisecond. A plain number counts milliseconds."""
     import pyarrow as pa
 
@@ -48,22 +48,22 @@ def timestamp_column(array: pyarrow.Array[Any], field: str = "timestamp") -> tup
         ticks_a_ms = 1
         is_time = pa.types.is_timestamp(array.type) or pa.types.is_date(array.type)
         if is_time:
-            array = _cast(array, pa.timestamp("ms"), field)
+            array = _cast(array, pa.timestamp("ms"), "timestamp")
         elif array.type != pa.int64():
-            array = _cast(array, pa.int64(), field)
+            array = _cast(array, pa.int64(), "timestamp")
     valid, values = array.buffers()
     return RowColumn(len(array), array.offset, 8, valid, None, values), ticks_a_ms
 
 
 def header_columns(
-    array: pyarrow.Array[Any], field: str = "headers"
+    array: pyarrow.Array[Any],
 ) -> tuple[RowColumn, RowColumn, RowColumn, RowColumn]:
     """Of lists of (key, value): the lists, what is in them, and its keys and values."""
     import pyarrow as pa
 
     if not _is_list_of_pairs(array.type, pa):
         pair = pa.struct([("key", pa.string()), ("value", pa.binary())])
-        array = _cast(array, pa.list_(pair), field)
+        array = _cast(array, pa.list_(pair), "headers")
     valid, offsets = array.buffers()[:2]
     width = 8 if pa.types.is_large_list(array.type) else 4
     lists: Any = array
@@ -71,8 +71,8 @@ def header_columns(
     return (
         RowColumn(len(array), array.offset, width, valid, offsets, None),
         RowColumn(len(pairs), pairs.offset, 4, pairs.buffers()[0], None, None),
-        binary_column(pairs.field(0), field),
-        binary_column(pairs.field(1), field),
+        binary_column(pairs.field(0), "headers"),
+        binary_column(pairs.field(1), "headers"),
     )
 
 

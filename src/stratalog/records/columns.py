@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 from stratalog.errors import RecordTooLargeError
 from stratalog.records._kernels import COLUMN_NAMES, ColumnDecoder
@@ -78,17 +78,24 @@ def arrow_schema(columns: tuple[str, ...]) -> pyarrow.Schema:
     return pa.schema([pa.field(name, types[name], name in nullable) for name in columns])
 
 
+class WhichRecords(TypedDict, total=False):
+    """The records that are wanted of a buffer; by default, all of offset 0 and above that are not
+    control records, their batches' CRCs checked."""
+
+    start_offset: int
+    end_offset: int
+    check_crc: bool
+    include_control: bool
+    aborted: Iterable[AbortedTransaction] | None
+
+
 def decode_columns(
     buffer: Buffer,
     *,
     columns: Sequence[str] = KAFKA_COLUMNS,
-    start_offset: int = 0,
-    end_offset: int = OFFSET_END,
     position: int = 0,
-    check_crc: bool = True,
     limit_bytes: int = BINARY_LIMIT_BYTES,
-    include_control: bool = False,
-    aborted: Iterable[AbortedTransaction] | None = None,
+    **which: Unpack[WhichRecords],
 ) -> pyarrow.RecordBatch:
     """All records of the whole batches in ``buffer`` with an offset in the range, as one batch.
 
@@ -96,15 +103,7 @@ def decode_columns(
     left out. ``RecordTooLargeError`` if there are more than ``limit_bytes`` of records,
     decompressed; ``CorruptBatchError`` for a batch that is damaged.
     """
-    decoder = ColumnDecoder(
-        _wanted_bits(columns),
-        start_offset=start_offset,
-        end_offset=end_offset,
-        check_crc=check_crc,
-        include_control=include_control,
-        target_bytes=limit_bytes,
-        aborted=aborted or (),
-    )
+    decoder = _decoder(columns, limit_bytes, **which)
     decoder.add(buffer, 0, position, limit_bytes)
     if decoder.full:
         raise RecordTooLargeError("the records of a scan", limit_bytes + 1, limit_bytes)
@@ -115,27 +114,15 @@ def iterate_columns(
     buffer: Buffer,
     *,
     columns: Sequence[str] = KAFKA_COLUMNS,
-    start_offset: int = 0,
-    end_offset: int = OFFSET_END,
     position: int = 0,
-    check_crc: bool = True,
     limit_bytes: int = BINARY_LIMIT_BYTES,
     target_bytes: int = TARGET_BYTES,
-    include_control: bool = False,
-    aborted: Iterable[AbortedTransaction] | None = None,
+    **which: Unpack[WhichRecords],
 ) -> Iterator[pyarrow.RecordBatch]:
     """As ``decode_columns``, in pieces: each ends before the batch that would take it over
     ``target_bytes``, so it is larger only if a single batch is. ``limit_bytes`` bounds one batch.
     """
-    decoder = ColumnDecoder(
-        _wanted_bits(columns),
-        start_offset=start_offset,
-        end_offset=end_offset,
-        check_crc=check_crc,
-        include_control=include_control,
-        target_bytes=target_bytes,
-        aborted=aborted or (),
-    )
+    decoder = _decoder(columns, target_bytes, **which)
     at = 0
     while True:
         at = decoder.add(buffer, at, position, limit_bytes)
@@ -146,6 +133,20 @@ def iterate_columns(
             decoder.take()
         if not more:
             return
+
+
+def _decoder(
+    columns: Sequence[str], target_bytes: int, **which: Unpack[WhichRecords]
+) -> ColumnDecoder:
+    return ColumnDecoder(
+        _wanted_bits(columns),
+        start_offset=which.get("start_offset", 0),
+        end_offset=which.get("end_offset", OFFSET_END),
+        check_crc=which.get("check_crc", True),
+        include_control=which.get("include_control", False),
+        target_bytes=target_bytes,
+        aborted=which.get("aborted") or (),
+    )
 
 
 def _wanted_bits(columns: Sequence[str]) -> int:
@@ -239,7 +240,6 @@ class StoredRecord(NamedTuple):
 def decode_records(
     buffer: Buffer,
     *,
-    check_crc: bool = True,
     limit_bytes: int = BINARY_LIMIT_BYTES,
     include_control: bool = True,
 ) -> list[StoredRecord]:
@@ -249,7 +249,6 @@ def decode_records(
     """
     batch = decode_columns(
         buffer,
-        check_crc=check_crc,
         limit_bytes=limit_bytes,
         start_offset=-OFFSET_END,
         include_control=include_control,

@@ -41,7 +41,7 @@ from stratalog.records.builder import (
     NO_PRODUCER_ID,
     NO_SEQUENCE,
 )
-from stratalog.records.compression import Codec, check_level, compress
+from stratalog.records.compression import NO_LIMIT_BYTES, Codec, check_level, compress
 
 if TYPE_CHECKING:
     import pyarrow
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
 BATCH_BYTES = 256 * 1024
 MEMORY_BYTES = 64 * 1024 * 1024
-NO_LIMIT_BYTES = 2**31 - 1
 NO_LIMIT_MS = 2**63 - 1
 
 _HEADER_BYTES = 61

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from typing_extensions import Buffer
 
 from stratalog.clock import Clock
+from stratalog.config.topic_names import INTERNAL_TOPICS
 from stratalog.errors import (
     DiskError,
     InvalidRequiredAcksError,
@@ -38,8 +39,6 @@ from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
 from stratalog.storage.manager import LogManager
 from stratalog.storage.reading import Isolation
-
-INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
 
 
 class AppendResult(NamedTuple):
@@ -77,6 +76,8 @@ class FetchRequest(NamedTuple):
     max_bytes: int = 0x7FFFFFFF
     isolation: Isolation = Isolation.HIGH_WATERMARK
     replica_id: int = -1
+    # Of how many partitions there may be records in the answer: each keeps a file open.
+    files_max: int = 0x7FFFFFFF
 
 
 AppendResponse = Callable[[dict[TopicPartition, AppendResult]], None]
@@ -352,7 +353,7 @@ class ReplicaManager:
     ) -> dict[TopicPartition, FetchResult]:
         """``is_waited_for``: the same fetch was read before, and told how far a follower is."""
         results: dict[TopicPartition, FetchResult] = {}
-        left = request.max_bytes
+        left, files_left = request.max_bytes, request.files_max
         is_first = True
         for key, asked in request.partitions.items():
             result = self._read(key, asked, request, left, is_first=is_first)
@@ -362,7 +363,9 @@ class ReplicaManager:
             if request.replica_id >= 0 and not is_waited_for and result.read.diverging is None:
                 self._follower_fetched(key, request.replica_id, asked)
             size = result.read.data.size_bytes
-            left = max(left - size, 0)
+            if size:
+                files_left -= 1
+                left = max(left - size, 0) if files_left > 0 else 0
             # At least one batch of one partition is given, however large it is.
             is_first = is_first and size == 0
         return results

@@ -15,12 +15,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
 from typing import Any
-from urllib.parse import urlsplit
 
 from stratalog.clock import Clock, SystemClock
 from stratalog.errors import DiskError, StorageError
+from stratalog.scans.asking import Answer, ask
 from stratalog.scans.owners import find_owner
 from stratalog.scans.slices import ScanTask
 from stratalog.scans.snapshot import DirectorySnapshot
@@ -41,9 +40,6 @@ from stratalog.storage.owner_file import Owner, read_owner
 
 SECONDS = 600
 _CONNECT_SECONDS = 5
-# A broker that is busy is still one that keeps leases; a file beside its own would be a second one.
-_ANSWER_SECONDS = 30
-_ANSWER_BYTES_MAX = 16 << 20
 _RENEWALS_A_LEASE = 3
 
 
@@ -251,18 +247,6 @@ class LeaseRenewal:
 # --- asking -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """``status`` is 0 if there was none."""
-
-    status: int
-    body: dict[str, Any]
-
-    @property
-    def reason(self) -> str:
-        return str(self.body.get("error", f"it answers {self.status}"))
-
-
 def _reach(log_directory: str) -> Owner | None:
     try:
         owner = read_owner(log_directory)
@@ -280,24 +264,8 @@ def ask_leases(log_directory: str) -> list[dict[str, Any]] | None:
     return leases if isinstance(leases, list) else None
 
 
-def _ask(owner: Owner, path: str, body: dict[str, Any] | None = None) -> _Answer:
-    """POST ``body``, or GET if there is none."""
-    parts = urlsplit(owner.admin)
-    if not parts.hostname:
-        return _Answer(0, {})
-    channel = HTTPConnection(parts.hostname, parts.port, timeout=_CONNECT_SECONDS)
-    headers = {"Authorization": f"Bearer {owner.token}", "Content-Type": "application/json"}
-    try:
-        method = "GET" if body is None else "POST"
-        channel.connect()
-        channel.sock.settimeout(_ANSWER_SECONDS)
-        channel.request(method, path, None if body is None else json.dumps(body), headers)
-        response = channel.getresponse()
-        found = json.loads(response.read(_ANSWER_BYTES_MAX))
-        # Not ours: on another host, the same address may be somebody else's.
-        status = 0 if response.status == 401 else response.status
-        return _Answer(status, found if isinstance(found, dict) else {})
-    except (OSError, HTTPException, ValueError):
-        return _Answer(0, {})
-    finally:
-        channel.close()
+def _ask(owner: Owner, path: str, body: dict[str, Any] | None = None) -> Answer:
+    # Whoever connects is given all the time there is: a broker that is busy still keeps leases, and
+    # a file beside its own would be a second one.
+    content = None if body is None else json.dumps(body).encode()
+    return ask(owner, path, content, connect_seconds=_CONNECT_SECONDS)

@@ -4,24 +4,16 @@ Asking never fails a scan: an owner that cannot be asked (another user's, stoppi
 one whose checkpoints have to do.
 """
 
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlencode, urlsplit
 
 from stratalog.errors import StorageError
+from stratalog.scans.asking import ask, topics_query
 from stratalog.storage.layout import LOCK_FILE, OWNER_FILE, TopicPartition
 from stratalog.storage.owner_file import Owner, read_owner
 from stratalog.storage.readonly import lock_owner
-
-_SECONDS = 30
-_ANSWER_BYTES_MAX = 256 << 20
-# More names would not fit a request line; the answer for all of them is not much longer.
-_NAMES_MAX = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +62,11 @@ def find_owner(log_directory: str) -> tuple[Ownership, Owner | None]:
 def ask_offsets(owner: Owner, topics: Iterable[str]) -> dict[TopicPartition, LogOffsets] | None:
     """Where the logs of ``topics`` begin and end; None if the owner does not answer."""
     names = sorted(set(topics))
-    query = "" if len(names) > _NAMES_MAX else "?" + urlencode([("topic", name) for name in names])
-    answer = _get(owner, "/v1/offsets" + query)
-    if answer is None and query:
-        answer = _get(owner, "/v1/offsets")  # it refuses all if it does not know one
-    if answer is None:
+    query = topics_query(names)
+    answer = ask(owner, "/v1/offsets" + query)
+    if answer.status != 200 and query:
+        answer = ask(owner, "/v1/offsets")  # it refuses all if it does not know one
+    if answer.status != 200:
         return None
     try:
         return {
@@ -83,23 +75,7 @@ def ask_offsets(owner: Owner, topics: Iterable[str]) -> dict[TopicPartition, Log
                 int(row["high_watermark"]),
                 int(row["last_stable_offset"]),
             )
-            for row in answer["partitions"]
+            for row in answer.body["partitions"]
         }
     except (KeyError, TypeError, ValueError):
         return None
-
-
-def _get(owner: Owner, path: str) -> Any:
-    parts = urlsplit(owner.admin)
-    if not parts.hostname:
-        return None
-    channel = HTTPConnection(parts.hostname, parts.port, timeout=_SECONDS)
-    try:
-        channel.request("GET", path, headers={"Authorization": f"Bearer {owner.token}"})
-        response = channel.getresponse()
-        content = response.read(_ANSWER_BYTES_MAX)
-        return json.loads(content) if response.status == 200 else None
-    except (OSError, HTTPException, ValueError):
-        return None
-    finally:
-        channel.close()

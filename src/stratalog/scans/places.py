@@ -11,7 +11,6 @@ import struct
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
-from types import TracebackType
 from typing import NamedTuple
 
 from stratalog.errors import CorruptBatchError, DiskError
@@ -101,12 +100,7 @@ class SegmentPlaces:
     def __enter__(self) -> "SegmentPlaces":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exc: object) -> None:
         for each in self._opened.values():
             each.close()
 

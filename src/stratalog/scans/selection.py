@@ -7,12 +7,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from stratalog.config.topic_names import KAFKAS_OWN_TOPICS
 from stratalog.scans.errors import MissingTopicError, ScanOptionError
-from stratalog.storage.layout import CLUSTER_METADATA_TOPIC, TopicPartition
-
-INTERNAL_TOPICS = frozenset(
-    ("__consumer_offsets", "__transaction_state", "__share_group_state", CLUSTER_METADATA_TOPIC)
-)
+from stratalog.storage.layout import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +42,7 @@ class SubscribePattern:
                 "subscribePattern", self.pattern, f"it is no regular expression: {error}"
             ) from error
         return sorted(
-            each for each in found if each.topic not in INTERNAL_TOPICS and is_found(each.topic)
+            each for each in found if each.topic not in KAFKAS_OWN_TOPICS and is_found(each.topic)
         )
 
 

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from stratalog.config.properties import parse_properties
 from stratalog.errors import (
     ConfigError,
-    CorruptFileError,
     DiskError,
     LogDirectoryError,
     TopicNameError,
@@ -28,7 +27,7 @@ from stratalog.scans.owners import LogOffsets, Ownership, ask_offsets, find_owne
 from stratalog.scans.selection import Selection
 from stratalog.scans.slices import ScanIsolation
 from stratalog.scans.tail import find_last_stable_offset, find_log_end
-from stratalog.storage.checkpoint import read_offsets
+from stratalog.storage.checkpoint import read_offsets_if_sound
 from stratalog.storage.files import FileSystem, OsFileSystem, read_file
 from stratalog.storage.inspection import (
     Found,
@@ -155,10 +154,10 @@ class _DirectoryView:
         self.owner, reach = find_owner(self._path)
         if reach is not None and chosen:
             self._told = ask_offsets(reach, (each.topic for each in chosen)) or {}
-        self._starts = _checkpointed(self._files, f"{self._path}/{LOG_START_CHECKPOINT}")
+        self._starts = read_offsets_if_sound(self._files, f"{self._path}/{LOG_START_CHECKPOINT}")
         if self.owner.kind != "none":
             path = f"{self._path}/{HIGH_WATERMARK_CHECKPOINT}"
-            self._high_watermarks = _checkpointed(self._files, path)
+            self._high_watermarks = read_offsets_if_sound(self._files, path)
 
     def partition(self, key: TopicPartition, directory: str) -> PartitionSnapshot | None:
         """None if it was deleted since the directory was listed."""
@@ -238,13 +237,6 @@ def _settled_listing(files: FileSystem, directory: str, *, is_live: bool) -> Seg
         f"{directory} holds a .log{SWAP_SUFFIX} file: a cleaning was interrupted between its "
         "renames, and segments are missing; let the owner open the directory once, which ends it"
     )
-
-
-def _checkpointed(files: FileSystem, path: str) -> dict[TopicPartition, int]:
-    try:
-        return read_offsets(files, path)
-    except CorruptFileError:
-        return {}
 
 
 def read_directory_id(files: FileSystem, log_directory: str) -> str:

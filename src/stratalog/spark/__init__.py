@@ -14,17 +14,19 @@ if TYPE_CHECKING:
     from stratalog.spark.api import explain as explain
     from stratalog.spark.api import scan as scan
     from stratalog.spark.api import snapshot as snapshot
+    from stratalog.spark.counting import reads as reads
     from stratalog.spark.progress import lag as lag
 
 _PLACES = {
     "Snapshot": "stratalog.spark.api",
     "explain": "stratalog.spark.api",
     "lag": "stratalog.spark.progress",
+    "reads": "stratalog.spark.counting",
     "scan": "stratalog.spark.api",
     "snapshot": "stratalog.spark.api",
 }
 
-__all__ = ["Snapshot", "explain", "lag", "scan", "snapshot"]
+__all__ = ["Snapshot", "explain", "lag", "reads", "scan", "snapshot"]
 
 
 def __getattr__(name: str) -> Any:

@@ -23,6 +23,7 @@ from stratalog.scans.reading import ScanReport, read_task
 from stratalog.scans.slices import ReadOptions, ScanTask
 from stratalog.scans.snapshot import DirectorySnapshot
 from stratalog.scans.where import Where
+from stratalog.spark.counting import tell_read
 from stratalog.spark.holding import hold_plan
 from stratalog.spark.offsets import (
     PartitionRanges,
@@ -208,10 +209,13 @@ def _read(
     task: ScanTask, how: ReadOptions, options: SourceOptions
 ) -> Iterator["pyarrow.RecordBatch"]:
     report = ScanReport()
-    if options.fail_on_data_loss:
-        yield from read_task(task, how, report=report)
-    else:
-        yield from _read_what_is_there(task, how, options, report)
+    try:
+        if options.fail_on_data_loss:
+            yield from read_task(task, how, report=report)
+        else:
+            yield from _read_what_is_there(task, how, options, report)
+    finally:
+        tell_read(report)
     if report.bytes_damaged:
         _log.warning(
             "%d bytes were damaged and passed over in %s", report.bytes_damaged, _files_of(task)

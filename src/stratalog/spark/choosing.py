@@ -8,8 +8,9 @@ that, so these do the same. A topic that is not there at all is an error to both
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from stratalog.config.topic_names import KAFKAS_OWN_TOPICS
 from stratalog.scans.errors import MissingTopicError
-from stratalog.scans.selection import INTERNAL_TOPICS, Assign, Subscribe
+from stratalog.scans.selection import Assign, Subscribe
 from stratalog.storage.layout import TopicPartition
 
 
@@ -18,7 +19,7 @@ class SubscribeAsSpark(Subscribe):
     """All partitions of these topics, but none of Kafka's internal ones."""
 
     def choose(self, found: Iterable[TopicPartition], path: str) -> list[TopicPartition]:
-        topics = tuple(each for each in self.topics if each not in INTERNAL_TOPICS)
+        topics = tuple(each for each in self.topics if each not in KAFKAS_OWN_TOPICS)
         return Subscribe(topics).choose(found, path)
 
 
@@ -30,7 +31,7 @@ class AssignAsSpark(Assign):
         there = list(found)
         topics = {each.topic for each in there}
         wanted = {
-            topic: each for topic, each in self.partitions.items() if topic not in INTERNAL_TOPICS
+            topic: each for topic, each in self.partitions.items() if topic not in KAFKAS_OWN_TOPICS
         }
         for topic in wanted:
             if topic not in topics:

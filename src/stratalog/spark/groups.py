@@ -5,22 +5,18 @@ ever read from it. So it may not hold a query up: offsets are committed by a thr
 the newest only, and what goes wrong is warned of once.
 """
 
-import http.client
-import json
 import logging
 import threading
 from collections.abc import Callable, Mapping
 from typing import Protocol
-from urllib.parse import urlsplit
 
 from stratalog.errors import StratalogError
+from stratalog.scans.asking import ask
 from stratalog.spark.admission import Offsets
 from stratalog.storage.owner_file import read_owner
 
 _log = logging.getLogger(__name__)
 
-_ANSWER_SECONDS = 30.0  # nobody but the group's own thread waits for it
-_ANSWER_BYTES_MAX = 1 << 20
 _WAIT_SECONDS = 2.0
 
 # What a client needs to be let in; all else of ``kafka.*`` is about reading, or Java's alone.
@@ -48,24 +44,19 @@ def make_commits(
 def owner_endpoint(log_directory: str) -> str:
     """Where clients reach the broker that owns ``log_directory``; asked over its admin port."""
     owner = read_owner(log_directory)
-    address = urlsplit(owner.admin)
-    if address.hostname is None:
+    if not owner.admin:
         raise StratalogError(
             f"the owner of {log_directory}, process {owner.pid}, has no admin port to ask for its "
             "address; set kafka.bootstrap.servers"
         )
-    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=_ANSWER_SECONDS)
-    try:
-        connection.request("GET", "/v1/status", headers={"Authorization": f"Bearer {owner.token}"})
-        answer = json.loads(connection.getresponse().read(_ANSWER_BYTES_MAX))
-        return str(answer["endpoint"])
-    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError) as error:
+    # Nobody but the group's own thread waits for it.
+    answer = ask(owner, "/v1/status")
+    if "endpoint" not in answer.body:
         raise StratalogError(
             f"the owner of {log_directory} does not tell its address at {owner.admin} "
-            f"({error!r}); set kafka.bootstrap.servers"
-        ) from error
-    finally:
-        connection.close()
+            f"({answer.reason}); set kafka.bootstrap.servers"
+        )
+    return str(answer.body["endpoint"])
 
 
 class _ClientCommits:

@@ -7,7 +7,6 @@ compares Arrow schemas exactly, down to the names inside lists, so each batch is
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -24,6 +23,7 @@ from pyspark.sql.types import (
 
 from stratalog.scans.errors import ScanOptionError
 from stratalog.spark.options import KNOWN_OPTIONS, SourceOptions
+from stratalog.spark.versions import arrow_schema
 
 if TYPE_CHECKING:
     import pyarrow
@@ -147,7 +147,7 @@ class BatchFitting:
     """Makes record batches carry exactly the Arrow schema that Spark expects for ``schema``."""
 
     def __init__(self, schema: StructType) -> None:
-        self._schema: Any = to_arrow_schema(schema, timezone="UTC")
+        self._schema: Any = arrow_schema(schema)
 
     def __call__(self, batch: "pyarrow.RecordBatch") -> "pyarrow.RecordBatch":
         if batch.schema.equals(self._schema):

@@ -141,3 +141,13 @@ def _choose_python() -> None:
     one that lacks PyArrow and us: workers then die without a word.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
+def task_slots(spark: "SparkSession") -> int:
+    """How many tasks run at one time; over Spark Connect, as many as this machine has cores."""
+    from pyspark.errors import PySparkException
+
+    try:
+        return max(spark.sparkContext.defaultParallelism, 1)
+    except (PySparkException, AttributeError):
+        return os.cpu_count() or 1

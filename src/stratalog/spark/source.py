@@ -30,6 +30,7 @@ from stratalog.spark.options import STRATEGIES, SourceOptions
 from stratalog.spark.plain import plainly
 from stratalog.spark.schema import recalled_options, remember_options, source_schema
 from stratalog.spark.snapshot_text import SNAPSHOT_OPTION, read_snapshot
+from stratalog.spark.versions import HAS_READ_LIMITS
 
 
 class StratalogDataSource(DataSource):
@@ -93,12 +94,14 @@ class StratalogDataSource(DataSource):
     @plainly
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from stratalog.spark.streaming import StratalogStreamReader
+        from stratalog.spark.streaming_unlimited import UnlimitedStreamReader
 
         options = SourceOptions.parse(self._given(schema), is_streaming=True)
         # A stream holds what each of its batches reads.
         release(options.path, self._lease_ids)
         self._snapshot, self._lease_ids = None, ()
-        return StratalogStreamReader(options, schema)
+        reader = StratalogStreamReader if HAS_READ_LIMITS else UnlimitedStreamReader
+        return reader(options, schema)
 
     @plainly
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:

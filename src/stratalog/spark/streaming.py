@@ -23,13 +23,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxBytes,
-    ReadMaxRows,
-    SupportsTriggerAvailableNow,
-)
 from pyspark.sql.types import StructType
 
 from stratalog.clock import Clock, SteadyClock
@@ -55,6 +48,13 @@ from stratalog.spark.options import SourceOptions
 from stratalog.spark.plain import plainly
 from stratalog.spark.polling import Sleep
 from stratalog.spark.schema import check_schema
+from stratalog.spark.versions import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
 from stratalog.spark.watching import DirectoryWatch
 from stratalog.spark.weighing import limit_bytes
 from stratalog.storage.layout import TopicPartition

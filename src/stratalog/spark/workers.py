@@ -10,6 +10,8 @@ import ctypes
 import gc
 from functools import cache
 
+from stratalog.spark.counting import let_workers_tell
+
 # Of glibc's mallopt. Blocks below the first come from the heap, whose end is given back only when
 # more than the second is free there.
 _M_TRIM_THRESHOLD, _TRIM_BYTES = -1, 128 << 20
@@ -19,6 +21,7 @@ _M_MMAP_THRESHOLD, _MMAP_BYTES = -3, 32 << 20
 @cache
 def settle_in() -> None:
     """Once in a process: what is there stays, and memory that was used is used again."""
+    let_workers_tell()
     gc.collect()
     gc.freeze()
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # another C library has none

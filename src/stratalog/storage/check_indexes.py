@@ -41,10 +41,9 @@ class IndexFacts:
 def check_offset_index(
     about: IndexContext, path: str, data: bytes | None, table: Buffer
 ) -> IndexFacts:
-    facts = IndexFacts()
     if data is None:
-        facts.findings += _missing(about, path)
-        return facts
+        return IndexFacts(findings=_missing(about, path))
+    facts = IndexFacts()
     entries = _used(about, path, data, _OFFSET_ENTRY.size, Kind.OFFSET_INDEX, facts)
     known = _OffsetTable(table)
     wrong = [
@@ -95,10 +94,9 @@ class _OffsetTable:
 def check_time_index(
     about: IndexContext, path: str, data: bytes | None, table: Buffer
 ) -> IndexFacts:
-    facts = IndexFacts()
     if data is None:
-        facts.findings += _missing(about, path)
-        return facts
+        return IndexFacts(findings=_missing(about, path))
+    facts = IndexFacts()
     entries = _used(about, path, data, _TIME_ENTRY.size, Kind.TIME_INDEX, facts)
     wrong = list(_wrong_times(about, entries, memoryview(table)))
     facts.findings += _told(path, Kind.TIME_INDEX, wrong, _TIME_ENTRY.size, "")

@@ -26,23 +26,16 @@ from stratalog.storage.files import FileSystem
 from stratalog.storage.findings import Finding, Kind, error, warning
 from stratalog.storage.inspection import list_replica
 from stratalog.storage.layout import (
-    CLEANER_CHECKPOINT,
-    HIGH_WATERMARK_CHECKPOINT,
     LOG_START_CHECKPOINT,
-    RECOVERY_POINT_CHECKPOINT,
+    OFFSET_CHECKPOINTS,
     TopicPartition,
     parse_replica_directory,
 )
 
 # Looks at a replica that is in use and seems to be in trouble.
 LOOKS = 3
-
-CHECKPOINTS = (
-    RECOVERY_POINT_CHECKPOINT,
-    LOG_START_CHECKPOINT,
-    HIGH_WATERMARK_CHECKPOINT,
-    CLEANER_CHECKPOINT,
-)
+# Long enough for an owner to finish the write that was seen half done.
+LOOK_AGAIN_AFTER_S = 0.1
 
 # By partition and name of the checkpoint file, what was checkpointed.
 Offsets = dict[TopicPartition, dict[str, int]]
@@ -128,7 +121,7 @@ def read_checkpoints(files: FileSystem, log_directory: str) -> tuple[Offsets, li
     is wrong with them."""
     offsets: Offsets = {}
     findings = []
-    for name in CHECKPOINTS:
+    for name in OFFSET_CHECKPOINTS:
         path = f"{log_directory}/{name}"
         try:
             for topic_partition, offset in read_offsets(files, path).items():

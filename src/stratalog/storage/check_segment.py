@@ -35,11 +35,6 @@ from stratalog.storage.resync import pass_over
 from stratalog.storage.transactions import AbortedTransaction
 
 _READ_BYTES = 4 << 20
-# After damage the next valid batch is looked for in windows that overlap by the largest batch
-# that anybody is likely to have written.
-_SEARCH_BYTES = 64 << 20
-_OVERLAP_BYTES = 16 << 20
-_HEADER_BYTES = 61
 
 # Every batch, also the first, gets an entry: the tables that index entries are looked up in.
 _EVERY_BATCH = -1

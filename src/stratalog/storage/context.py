@@ -28,6 +28,9 @@ class DirectoryState:
 
     state: DiskState = DiskState.ONLINE
     reason: str = ""
+    # Why the last append found no room although there seemed to be some: a quota, inodes, files
+    # that may be open. Appends are tried all the same, and the first that finds room ends it.
+    refused: str = ""
     # Looks at the free space. Beside its regular turn it is asked after so many bytes, and when an
     # append finds no room: a fast producer would use up the reserve between two turns.
     check_space: Callable[[], None] = lambda: None
@@ -35,6 +38,8 @@ class DirectoryState:
     unchecked_bytes: int = 0
 
     def appended(self, size_bytes: int) -> None:
+        if self.refused:
+            self.refused = ""
         self.unchecked_bytes += size_bytes
         if self.unchecked_bytes >= self.check_after_bytes:
             self.unchecked_bytes = 0

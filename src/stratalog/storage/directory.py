@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from stratalog.config.properties import format_properties, parse_properties
+from stratalog.config.topic_names import CLUSTER_METADATA_TOPIC
 from stratalog.errors import (
     ConfigError,
     CorruptFileError,
@@ -33,7 +34,6 @@ from stratalog.storage.files import DirectoryLock, FileSystem, read_file, replac
 from stratalog.storage.layout import (
     CLEAN_SHUTDOWN_FILE,
     CLEANER_CHECKPOINT,
-    CLUSTER_METADATA_TOPIC,
     HIGH_WATERMARK_CHECKPOINT,
     LOCK_FILE,
     LOG_START_CHECKPOINT,
@@ -128,6 +128,7 @@ class LogDirectory:
             return
         if free_bytes + coming_bytes < reserve_bytes:
             self.state.state = DiskState.FULL
+            self.state.refused = ""  # this says it all
             self.state.reason = (
                 f"{free_bytes} bytes are free, less than log.dir.reserve.bytes={reserve_bytes}; "
                 "appends resume when there is room"

@@ -6,6 +6,7 @@ from typing import Protocol
 
 # A segment's log, its three indexes, and the two that maps have of their own.
 DESCRIPTORS_EACH = 6
+_CAPACITY_MAX = 4_096
 
 
 class Holder(Protocol):
@@ -32,9 +33,9 @@ class HandleCache:
     @classmethod
     def within_limits(cls) -> "HandleCache":
         """As large as the limit on open files of this process allows, half of them left over: a
-        broker has connections too."""
-        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        return cls(min(max((soft // 2 - 64) // DESCRIPTORS_EACH, 16), 4_096))
+        broker has connections too. Where few files may be open, few are kept so."""
+        limit = open_files_max()
+        return cls(_CAPACITY_MAX if limit is None else capacity_within(limit))
 
     def __len__(self) -> int:
         return len(self._open)
@@ -58,3 +59,15 @@ class HandleCache:
             self._open.remove(holder)
         except ValueError:
             return
+
+
+def open_files_max() -> int | None:
+    """How many files this process may open; None where nobody has set a limit."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def capacity_within(open_files_max: int) -> int:
+    """How many holders a process keeps open that may open so many files."""
+    few = min(max(open_files_max // (4 * DESCRIPTORS_EACH), 2), 16)
+    return min(max((open_files_max // 2 - 64) // DESCRIPTORS_EACH, few), _CAPACITY_MAX)

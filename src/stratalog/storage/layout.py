@@ -19,6 +19,7 @@ import uuid
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from stratalog.config.topic_names import broken_name_rule
 from stratalog.errors import TopicNameError
 
 LOG_SUFFIX = ".log"
@@ -44,6 +45,12 @@ RECOVERY_POINT_CHECKPOINT = "recovery-point-offset-checkpoint"
 LOG_START_CHECKPOINT = "log-start-offset-checkpoint"
 HIGH_WATERMARK_CHECKPOINT = "replication-offset-checkpoint"
 CLEANER_CHECKPOINT = "cleaner-offset-checkpoint"
+OFFSET_CHECKPOINTS = (
+    RECOVERY_POINT_CHECKPOINT,
+    LOG_START_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    CLEANER_CHECKPOINT,
+)
 
 OWN_DIRECTORY = ".stratalog"
 TIME_RANGES_SUFFIX = ".timeranges"
@@ -52,7 +59,6 @@ LEASE_FILE_PREFIX = ".stratalog-lease-"
 STAGING_DIRECTORY = f"{OWN_DIRECTORY}/staging"
 STAGING_FILE_PREFIX = ".stratalog-staging-"
 COMMIT_JOURNAL = ".stratalog-commits"
-CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 REMOTE_INDEX_CACHE = "remote-log-index-cache"
 
 DELETE_DIRECTORY = "-delete"
@@ -60,9 +66,7 @@ FUTURE_DIRECTORY = "-future"
 STRAY_DIRECTORY = "-stray"
 _DIRECTORY_SUFFIXES = (DELETE_DIRECTORY, FUTURE_DIRECTORY, STRAY_DIRECTORY)
 
-TOPIC_NAME_LENGTH_MAX = 249
 FILE_NAME_LENGTH_MAX = 255
-_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 _SUFFIXED_DIRECTORY = re.compile(r"(\S+)-(\S+)\.(\S+)(-delete|-future|-stray)")
 _SEGMENT_FILE = re.compile(
     r"(?P<offset>[0-9]{20,})(?P<kind>\.log|\.index|\.timeindex|\.txnindex|\.snapshot)"
@@ -172,16 +176,8 @@ def parse_staging_file(name: str) -> str | None:
 
 def validate_topic_name(name: str) -> str:
     """Return ``name``, or raise the sentence that says which of Kafka's rules it breaks."""
-    if not name:
-        raise TopicNameError(name, "a topic name may not be empty")
-    if name in (".", ".."):
-        raise TopicNameError(name, "a topic may not be called '.' or '..'")
-    if len(name) > TOPIC_NAME_LENGTH_MAX:
-        raise TopicNameError(
-            name, f"a topic name has at most {TOPIC_NAME_LENGTH_MAX} characters, this {len(name)}"
-        )
-    if _TOPIC_NAME.fullmatch(name) is None:
-        raise TopicNameError(name, "a topic name holds only letters, digits, '.', '_' and '-'")
+    if (rule := broken_name_rule(name)) is not None:
+        raise TopicNameError(name, rule)
     return name
 
 

@@ -403,7 +403,7 @@ class LeaseBook:
         """Leases that others have left begin, and are returned; what others did to files of
         leases counts."""
         now_ms = self._clock.now_ms()
-        begun = [lease for lease in found.new if self._adopt(found.log_dir, lease, now_ms)]
+        begun = [lease for lease in found.new if self._adopt(lease, now_ms)]
         for lease_id, until_ms in found.until_ms.items():
             if lease_id in self.leases:
                 self._places[lease_id].add(found.log_dir)
@@ -416,7 +416,7 @@ class LeaseBook:
                 self._end(lease_id, LeaseEnd.RELEASED)
         return begun
 
-    def _adopt(self, log_dir: str, lease: Lease, now_ms: int) -> bool:
+    def _adopt(self, lease: Lease, now_ms: int) -> bool:
         if lease.lease_id in self._over or lease.until_ms <= now_ms:
             return False
         is_new = lease.lease_id not in self.leases

@@ -72,10 +72,16 @@ def place(directories: Sequence[LogDirectory], wanted: Sequence[NewLog], path: s
     if path is not None and not online:
         raise LogDirectoryError(f"{path} is not a log directory that is online here")
     counts = {each: len(each.logs) for each in online}
+    offline = [_offline(each) for each in directories if not each.is_online]
     for new in wanted:
         new.candidates = sorted(online, key=counts.__getitem__)
+        new.failures += offline
         if online:
             counts[new.candidates[0]] += 1
+
+
+def _offline(directory: LogDirectory) -> str:
+    return f"{directory.path} is offline: {directory.state.reason}"
 
 
 def make_logs(files: FileSystem, loader: LogLoader, wanted: Sequence[NewLog]) -> None:
@@ -101,7 +107,7 @@ def _make(
     is_synced: bool,
 ) -> bool:
     if not directory.is_online:
-        new.failures.append(f"{directory.path} is offline: {directory.state.reason}")
+        new.failures.append(_offline(directory))
         return False
     path = f"{directory.path}/{replica_directory(new.topic_partition)}"
     try:

@@ -72,13 +72,11 @@ def read_log(
     if not log.log_start_offset <= start_offset <= log.log_end_offset:
         raise OffsetOutOfRangeError(start_offset, log.log_start_offset, log.log_end_offset)
     bound = upper_bound(log, isolation)
-    committed = isolation is Isolation.TXN_COMMITTED
-    nothing = FetchedData(start_offset, None, aborted=() if committed else None)
-    if start_offset >= bound:
-        return nothing
-    found = _first_batch(log, start_offset)
+    # Where there is no room for anything, no file is opened to find that out.
+    has_room = max_bytes > 0 or min_one_message
+    found = _first_batch(log, start_offset) if start_offset < bound and has_room else None
     if found is None:
-        return nothing
+        return _nothing(start_offset, isolation)
     segment, header = found
     end_position = _end_position(log, segment, bound)
     # Damage in the way ends the slice; the next read, from behind it, says that it is corrupt.
@@ -88,11 +86,11 @@ def read_log(
         max(max_bytes, header.size_bytes if min_one_message else 0),
     )
     if size_bytes <= 0:
-        return nothing
+        return _nothing(start_offset, isolation)
     if header.position + size_bytes < end_position:
         size_bytes = segment.whole_size(header, size_bytes)
     aborted = None
-    if committed:
+    if isolation is Isolation.TXN_COMMITTED:
         aborted = _aborted(log, segment, start_offset, header.position + size_bytes)
     return FetchedData(
         start_offset,
@@ -101,6 +99,11 @@ def read_log(
         size_bytes < header.size_bytes,
         aborted,
     )
+
+
+def _nothing(start_offset: int, isolation: Isolation) -> FetchedData:
+    is_told = isolation is Isolation.TXN_COMMITTED
+    return FetchedData(start_offset, None, aborted=() if is_told else None)
 
 
 def _first_batch(log: "Log", offset: int) -> tuple[Segment, BatchHeader] | None:

@@ -304,7 +304,7 @@ class _Planning:
         plan = RepairPlan(self._report.directory, decisions=self._decisions)
         end_offset = self._end_offset()
         plan.actions += self._lowered(plan, end_offset)
-        plan.actions += self._removed(end_offset)
+        plan.actions += self._removed()
         # From the last segment to the first: what a crash leaves is still without a hole.
         self._aside.sort(key=lambda each: -each.base_offset)
         plan.actions += self._aside
@@ -342,7 +342,7 @@ class _Planning:
             else:
                 yield LowerCheckpoint(name, end_offset, f"the log ends at {end_offset}")
 
-    def _removed(self, end_offset: int) -> Iterable[RemoveHint]:
+    def _removed(self) -> Iterable[RemoveHint]:
         changed = [cut.base_offset for cut in self._cuts] + [a.base_offset for a in self._aside]
         if changed:
             for offset in self._snapshots:

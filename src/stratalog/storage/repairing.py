@@ -15,12 +15,11 @@ from stratalog.storage.files import File, FileSystem
 from stratalog.storage.handles import HandleCache
 from stratalog.storage.inspection import Replica, list_replica
 from stratalog.storage.layout import (
-    CLEANER_CHECKPOINT,
-    HIGH_WATERMARK_CHECKPOINT,
     INDEX_SUFFIXES,
     LOCK_FILE,
     LOG_START_CHECKPOINT,
     LOG_SUFFIX,
+    OFFSET_CHECKPOINTS,
     OWN_DIRECTORY,
     RECOVERY_POINT_CHECKPOINT,
     SEGMENT_SUFFIXES,
@@ -43,12 +42,6 @@ from stratalog.storage.repair import (
 )
 
 _COPY_BYTES = 4 << 20
-_CHECKPOINTS = (
-    RECOVERY_POINT_CHECKPOINT,
-    LOG_START_CHECKPOINT,
-    HIGH_WATERMARK_CHECKPOINT,
-    CLEANER_CHECKPOINT,
-)
 
 
 class Repair:
@@ -104,7 +97,7 @@ class Repair:
 
     def _checkpointed(self) -> dict[str, int]:
         offsets = {}
-        for name in _CHECKPOINTS:
+        for name in OFFSET_CHECKPOINTS:
             with suppress(CorruptFileError):
                 known = read_offsets(self._files, f"{self.replica.log_directory}/{name}")
                 if self.replica.topic_partition in known:

@@ -19,17 +19,13 @@ def rebuild_producers(
     log_start_offset: int,
     log_end_offset: int,
     now_ms: int,
-    on_completed: Callable[[Segment, CompletedTransaction], None] | None = None,
 ) -> None:
-    """Make ``producers`` what it would be had every batch up to the log end been appended.
-
-    ``on_completed`` is told of each transaction that ends on the way, before it counts as ended.
-    """
+    """Make ``producers`` what it would be had every batch up to the log end been appended."""
     snapshots.remove_outside(log_start_offset, log_end_offset)
     restore_newest(
         producers, snapshots, at_most=log_end_offset, default=log_start_offset, now_ms=now_ms
     )
-    replay(producers, segments, end_offset=log_end_offset, on_completed=on_completed)
+    replay(producers, segments, end_offset=log_end_offset)
 
 
 def restore_newest(
@@ -50,7 +46,10 @@ def replay(
     end_offset: int,
     on_completed: Callable[[Segment, CompletedTransaction], None] | None = None,
 ) -> None:
-    """Apply the batches from where ``producers`` stands up to ``end_offset``."""
+    """Apply the batches from where ``producers`` stands up to ``end_offset``.
+
+    ``on_completed`` is told of each transaction that ends on the way, before it counts as ended.
+    """
     start_offset = producers.map_end_offset
     for segment in segments.from_floor(start_offset):
         if start_offset >= end_offset or segment.base_offset >= end_offset:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from stratalog.config import TopicConfig
-from stratalog.errors import CorruptFileError, DiskError, LogDirectoryError
-from stratalog.storage.checkpoint import read_offsets
+from stratalog.errors import DiskError, LogDirectoryError
+from stratalog.storage.checkpoint import read_offsets_if_sound
 from stratalog.storage.files import FileSystem
 from stratalog.storage.handles import HandleCache
 from stratalog.storage.inspection import SegmentFiles, list_replica
@@ -75,10 +75,12 @@ def view_log(files: FileSystem, directory: str, config: TopicConfig) -> LogView:
     key = replica.topic_partition
     log_start_offset = max(
         segments[0].base_offset,
-        _checkpointed(files, f"{replica.log_directory}/{LOG_START_CHECKPOINT}").get(key, 0),
+        read_offsets_if_sound(files, f"{replica.log_directory}/{LOG_START_CHECKPOINT}").get(key, 0),
         OwnFiles(files, replica.directory).log_start(),
     )
-    known = _checkpointed(files, f"{replica.log_directory}/{HIGH_WATERMARK_CHECKPOINT}").get(key)
+    known = read_offsets_if_sound(
+        files, f"{replica.log_directory}/{HIGH_WATERMARK_CHECKPOINT}"
+    ).get(key)
     high_watermark = log_start_offset if known is None else max(known, log_start_offset)
     return LogView(
         replica.directory,
@@ -109,10 +111,3 @@ def view_segment(
             modified_ms=found.modified_ms,
         ),
     )
-
-
-def _checkpointed(files: FileSystem, path: str) -> dict[TopicPartition, int]:
-    try:
-        return read_offsets(files, path)
-    except CorruptFileError:
-        return {}

@@ -39,7 +39,8 @@ def write(log: "Log", append: Append, guard: VerificationGuard | None = None) ->
         _assign_epochs(log, append.batches)
         _maybe_roll(log, append)
         _write_bytes(log, append, plan)
-    except OutOfResourcesError:
+    except OutOfResourcesError as error:
+        log.context.directory_state.refused = str(error)
         log.context.directory_state.check_space()
         raise
     except DiskError as error:

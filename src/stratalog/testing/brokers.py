@@ -243,11 +243,13 @@ def broker(
     named = {**QUICK_SETTINGS, **{name: as_text(value) for name, value in (settings or {}).items()}}
     if "log.dirs" in named or "log.dir" in named:
         raise BrokerStartError("The broker's directory is the argument log_dir, not a setting.")
+    if log_dir is not None and not os.fspath(log_dir):
+        raise BrokerStartError("log_dir is empty; leave it out for a temporary directory.")
     kept = "" if log_dir is None else os.path.abspath(log_dir)
     if "," in kept:
         raise BrokerStartError(f"A log directory has no comma in its name, as {kept} has.")
     if kept:
-        os.makedirs(kept, exist_ok=True)
+        _make_directory(kept)
     running = RunningBroker(named, port=port, log_dir=kept, start_seconds=start_seconds)
     try:
         running.start()
@@ -256,6 +258,15 @@ def broker(
         yield running
     finally:
         running.end(is_kept=bool(kept))
+
+
+def _make_directory(path: str) -> None:
+    try:
+        os.makedirs(path, exist_ok=True)
+    except FileExistsError:
+        raise BrokerStartError(f"log_dir {path} is not a directory.") from None
+    except OSError as error:
+        raise BrokerStartError(f"log_dir {path} cannot be made: {error.strerror}.") from error
 
 
 def by_name(topics: Topics) -> dict[str, int]:

@@ -141,18 +141,25 @@ class Launcher:
     def _start(self, home: Home, settings: dict[str, str]) -> None:
         try:
             if not home.path:
-                home.path = tempfile.mkdtemp(prefix="stratalog-")
+                home.path = _make_home(has_logs="log.dirs" not in settings)
                 write_line(home.link, home=home.path)
+        except OSError as error:
+            self._refuse(home, f"no temporary directory could be made for it: {error}")
+            return
+        try:
             home.leash, leash = socket.socketpair()
             home.pid = os.fork()
         except OSError as error:
-            _tell(home.link, failed=f"no process could be made for it: {error}")
-            _tell(home.link, ended=1)
+            self._refuse(home, f"no process could be made for it: {error}")
             return
         if home.pid == 0:
             self._become_broker(home, leash, settings)
         leash.close()
         self._selector.register(home.leash, selectors.EVENT_READ, lambda: self._reap(home))
+
+    def _refuse(self, home: Home, why: str) -> None:
+        _tell(home.link, failed=why)
+        _tell(home.link, ended=1)
 
     def _reap(self, home: Home) -> None:
         """The broker has ended, or will at once: nobody else holds the other end of its leash."""
@@ -198,6 +205,18 @@ class Launcher:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)
+
+
+def _make_home(*, has_logs: bool) -> str:
+    home = tempfile.mkdtemp(prefix="stratalog-")
+    if has_logs and "," in home:
+        os.rmdir(home)
+        # A broker's log directories are a list with commas in between.
+        raise OSError(
+            f"{os.path.dirname(home)} has a comma in its name, which the path of a log directory "
+            "cannot have. Set TMPDIR to another, or give log_dir"
+        )
+    return home
 
 
 def _run(home: Home, leash: socket.socket, settings: dict[str, str]) -> int:

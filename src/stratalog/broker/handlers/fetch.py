@@ -93,6 +93,7 @@ class FetchHandlers:
                 if body.isolation_level == _READ_COMMITTED
                 else Isolation.HIGH_WATERMARK,
                 replica_id,
+                self._services.memory.files_left,
             ),
             respond,
         )

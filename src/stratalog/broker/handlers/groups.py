@@ -16,7 +16,8 @@ from stratalog.broker.handlers.group_admin import GroupAdminHandlers
 from stratalog.broker.handlers.group_offsets import GroupOffsetHandlers
 from stratalog.broker.requests import Handler, Request
 from stratalog.broker.services import Services
-from stratalog.coordinator.coordinator import OFFSETS_TOPIC, GroupCoordinator
+from stratalog.config.topic_names import OFFSETS_TOPIC
+from stratalog.coordinator.coordinator import GroupCoordinator
 from stratalog.coordinator.loading import read_batches
 from stratalog.coordinator.member import JoinResult, SyncResult, distinct_protocols
 from stratalog.coordinator.membership import JoinRequest, LeavingMember, SyncRequest
@@ -294,9 +295,10 @@ def make_coordinator(services: Services, wake: "Callable[[int], None]") -> Group
     tasks: set[object] = set()
     coordinator = GroupCoordinator(
         config,
-        services.steady_clock,
+        services.clock,
         append=append,
         read=read,
+        steady_clock=services.steady_clock,
         create_offsets_topic=create_offsets_topic,
         wake=wake,
         partition_count=partition_count,

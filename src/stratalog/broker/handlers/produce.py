@@ -150,9 +150,11 @@ class ProduceHandlers:
                     )
                     continue
                 assert info is not None, "what was not refused was appended"
-                metrics.produced(
-                    topic.topic, info.size_bytes, info.last_offset - info.first_offset + 1
-                )
+                if info.is_duplicate:
+                    metrics.produced(topic.topic, 0, 0)  # it was counted when it was appended
+                else:
+                    count = info.last_offset - info.first_offset + 1
+                    metrics.produced(topic.topic, info.size_bytes, count)
                 answers.append(
                     PartitionProduceResponse(
                         index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset

@@ -18,6 +18,7 @@ from stratalog.spark.compaction import CompactedRound, Compaction
 from stratalog.spark.compaction_plan import ChosenRound, Strategy
 from stratalog.spark.jobs.errors import JobOptionError
 from stratalog.spark.jobs.progress import Progress, told
+from stratalog.spark.session import task_slots
 from stratalog.storage.cleaning.outside import NOT_HERE, LeftOut
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def compact(
     """
     started = time.monotonic()
     topics = [topic] if isinstance(topic, str) else list(topic)
-    slots = _slots(spark)
+    slots = task_slots(spark)
     compaction = Compaction(
         spark,
         str(Path(log_dir).absolute()),
@@ -163,15 +164,6 @@ def _strategy(name: str | None) -> Strategy | None:
         return Strategy(name)
     except ValueError:
         raise JobOptionError("strategy", name, f"there are {', '.join(Strategy)}") from None
-
-
-def _slots(spark: SparkSession) -> int:
-    from pyspark.errors import PySparkException
-
-    try:
-        return max(spark.sparkContext.defaultParallelism, 1)
-    except (PySparkException, AttributeError):
-        return os.cpu_count() or 1
 
 
 def _memory_bytes(spark: SparkSession, memory: str | int | None) -> int:

@@ -25,6 +25,7 @@ from stratalog.spark.jobs.progress import Progress, not_when_interrupted, told, 
 from stratalog.spark.jobs.stream_progress import follow
 from stratalog.spark.options import SourceOptions
 from stratalog.spark.schema import columns_schema, source_schema
+from stratalog.spark.versions import HAS_READ_LIMITS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -102,7 +103,9 @@ class Export:
     def source_options(self) -> dict[str, str]:
         given = {"path": str(Path(self.log_dir).absolute()), "subscribe": self.topics}
         if ExportMode(self.mode) is not ExportMode.BATCH:
-            given |= {"startingOffsets": "earliest", "maxBytesPerTrigger": BYTES_A_BATCH}
+            given["startingOffsets"] = "earliest"
+            if HAS_READ_LIMITS:
+                given["maxBytesPerTrigger"] = BYTES_A_BATCH
         return given | dict(self.options)
 
     def check_places(self) -> None:

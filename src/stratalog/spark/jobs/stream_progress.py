@@ -30,8 +30,10 @@ class StreamTotals:
             self.rows += rows
             self.batches += 1
             for source in report.sources:
-                _merge(self.starts, _offsets(source.startOffset), is_first_kept=True)
-                _merge(self.ends, _offsets(source.endOffset), is_first_kept=False)
+                # Its attributes are text, which only newer Sparks write as JSON.
+                said = json.loads(source.json)
+                _merge(self.starts, said["startOffset"] or {}, is_first_kept=True)
+                _merge(self.ends, said["endOffset"] or {}, is_first_kept=False)
 
     @property
     def offsets(self) -> dict[str, dict[int, tuple[int, int]]]:
@@ -62,9 +64,3 @@ def _merge(
     for topic, partitions in found.items():
         known = into.setdefault(topic, {})
         into[topic] = {**partitions, **known} if is_first_kept else {**known, **partitions}
-
-
-def _offsets(said: Any) -> dict[str, dict[str, int]]:
-    """A position as the source writes it: JSON, or ``null`` before there is one."""
-    found = json.loads(said) if isinstance(said, str) else said
-    return found or {}

@@ -14,7 +14,7 @@ from stratalog.errors import CorruptFileError, LogDirectoryError
 from stratalog.scans.opening import check_log_directory
 from stratalog.spark.jobs.verify_plan import ReplicaToCheck, SegmentRun
 from stratalog.spark.workers import settle_in
-from stratalog.storage.check_looks import ReplicaLooks, check_segments
+from stratalog.storage.check_looks import LOOK_AGAIN_AFTER_S, ReplicaLooks, check_segments
 from stratalog.storage.check_replica import ReplicaReport
 from stratalog.storage.check_segment import SegmentFacts
 from stratalog.storage.checkpoint import format_id, read_topic_id
@@ -25,9 +25,6 @@ from stratalog.storage.readonly import ReadOnlyFileSystem
 
 if TYPE_CHECKING:
     import pyarrow
-
-# Long enough for an owner to finish the write that was seen half done.
-LOOK_AGAIN_AFTER_S = 0.1
 
 FINDING_COLUMNS = {
     "file": "string",

@@ -39,6 +39,7 @@ from stratalog.spark.jobs.verify_tasks import (
     read_parts,
     replica_batch,
 )
+from stratalog.spark.session import task_slots
 from stratalog.storage.check_looks import foreign_findings, read_checkpoints
 from stratalog.storage.files import FileSystem, OsFileSystem
 from stratalog.storage.findings import Finding, Severity
@@ -71,7 +72,7 @@ def verify(
     files = ReadOnlyFileSystem(OsFileSystem())
     directories = [_look_at(files, path, is_live) for path in distinct(paths)]
     plan = plan_verify(
-        files, (each for found in directories for each in found.replicas), cores=_cores(spark)
+        files, (each for found in directories for each in found.replicas), cores=task_slots(spark)
     )
     with told(spark, progress):
         rows = _run(spark, plan)
@@ -230,15 +231,6 @@ def _run(spark: SparkSession, plan: VerifyPlan) -> list[dict[str, Any]]:
 
 def _union(one: DataFrame, other: DataFrame) -> DataFrame:
     return one.unionByName(other)
-
-
-def _cores(spark: SparkSession) -> int:
-    from pyspark.errors import PySparkException
-
-    try:
-        return max(spark.sparkContext.defaultParallelism, 1)
-    except (PySparkException, AttributeError):
-        return os.cpu_count() or 1
 
 
 def _directory_row(log_directory: str, finding: Finding) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable
 from contextlib import suppress
 
+from stratalog.config.topic_names import CLUSTER_METADATA_TOPIC
 from stratalog.errors import DiskError
 from stratalog.storage.backup.copying import Progress, read_checked
 from stratalog.storage.backup.errors import BackupError
@@ -26,7 +27,6 @@ from stratalog.storage.checkpoint import (
 from stratalog.storage.directory import Identity, LogDirectory
 from stratalog.storage.files import FileSystem, remove_tree
 from stratalog.storage.layout import (
-    CLUSTER_METADATA_TOPIC,
     HIGH_WATERMARK_CHECKPOINT,
     INDEX_SUFFIXES,
     LEADER_EPOCH_CHECKPOINT,

@@ -19,7 +19,6 @@ knows without reading it that it has not changed. ``controller`` are files of Ap
 ``__cluster_metadata-0``. ``digest`` seals the manifest: one that was changed is not believed.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -28,6 +27,7 @@ from typing import Any, NoReturn
 
 from stratalog.errors import TopicNameError
 from stratalog.storage.backup.errors import BackupDamagedError
+from stratalog.storage.json_fields import JsonFields, digest_of
 from stratalog.storage.layout import (
     INDEX_SUFFIXES,
     LOG_SUFFIX,
@@ -38,7 +38,6 @@ from stratalog.storage.layout import (
 VERSION = 1
 CONTENT_BYTES_MAX = 1 << 30
 
-_NUMBER_MAX = 2**64 - 1
 _BACKUP_ID = re.compile(r"[0-9]{8}T[0-9]{9}Z-[0-9a-f]{8}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _CONTROLLER_FILE = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
@@ -160,16 +159,11 @@ class BackupManifest:
 
     def encode(self) -> bytes:
         body = json.loads(json.dumps({"version": VERSION, **asdict(self)}))
-        return json.dumps({**body, "digest": _seal(body)}, separators=(",", ":")).encode()
+        return json.dumps({**body, "digest": digest_of(body)}, separators=(",", ":")).encode()
 
 
 def is_backup_id(text: str) -> bool:
     return _BACKUP_ID.fullmatch(text) is not None
-
-
-def _seal(body: Mapping[str, Any]) -> str:
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 # --- from a disk that need not be trusted -----------------------------------------------------
@@ -183,11 +177,7 @@ def decode_manifest(path: str, content: bytes) -> BackupManifest:
     except (ValueError, RecursionError) as error:
         raise BackupDamagedError(path, f"it is not JSON: {error}") from error
     given = _Fields(path, value, "the manifest")
-    if given.number("version") != VERSION:
-        given.refuse(f"its version is {value['version']}; this is written for version {VERSION}")
-    body = {name: each for name, each in value.items() if name != "digest"}
-    if value.get("digest") != _seal(body):
-        given.refuse("its digest does not match: it was changed after it was made")
+    given.check_seal(VERSION)
     return BackupManifest(
         backup_id=given.matching("backup_id", _BACKUP_ID),
         created_ms=given.number("created_ms"),
@@ -199,42 +189,18 @@ def decode_manifest(path: str, content: bytes) -> BackupManifest:
     )
 
 
-class _Fields:
-    """A JSON object; each field is read by its type, or refused by its name."""
+class _Fields(JsonFields):
+    """A JSON object of a manifest; ``what`` it is."""
+
+    number_max = 2**64 - 1  # an inode's number takes all of its 64 bits
 
     def __init__(self, path: str, values: Any, what: str) -> None:
         self.path = path
         self.what = what
-        if not isinstance(values, dict):
-            self.refuse("it is not a JSON object")
-        self.values: dict[str, Any] = values
+        super().__init__(values)
 
     def refuse(self, reason: str) -> NoReturn:
         raise BackupDamagedError(self.path, f"{self.what}: {reason}")
-
-    def number(self, name: str, least: int = 0) -> int:
-        value = self.values.get(name)
-        if type(value) is not int or not least <= value <= _NUMBER_MAX:
-            self.refuse(f"{name} is not a number from {least} on")
-        return value
-
-    def text(self, name: str) -> str:
-        value = self.values.get(name)
-        if not isinstance(value, str):
-            self.refuse(f"{name} is not a text")
-        return value
-
-    def matching(self, name: str, pattern: re.Pattern[str]) -> str:
-        value = self.text(name)
-        if pattern.fullmatch(value) is None:
-            self.refuse(f"{name} is {value[:100]!r}, which does not look like one")
-        return value
-
-    def list(self, name: str) -> list[Any]:
-        value = self.values.get(name)
-        if not isinstance(value, list):
-            self.refuse(f"{name} is not a list")
-        return value
 
     def inner(self, name: str) -> "_Fields":
         return _Fields(self.path, self.values.get(name), name)

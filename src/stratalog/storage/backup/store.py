@@ -17,7 +17,6 @@ import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
-from types import TracebackType
 from typing import Protocol
 
 from typing_extensions import Buffer
@@ -233,12 +232,7 @@ class LocalStoreRun:
     def __enter__(self) -> "LocalStoreRun":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exc: object) -> None:
         self.close()
 
     def _sweep(self) -> None:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from stratalog.config import BrokerConfig
+from stratalog.config.topic_names import KAFKAS_OWN_TOPICS
 from stratalog.errors import DiskError, OutOfResourcesError, StratalogError
 from stratalog.storage.cleaning.cleaner import LogCleaner
 from stratalog.storage.commits.appending_work import AppendWork
@@ -33,7 +34,7 @@ from stratalog.storage.commits.staging import release_staging, sweep_staging
 from stratalog.storage.commits.work import PartitionWork, topic_id_of
 from stratalog.storage.directory import LogDirectory
 from stratalog.storage.janitor import Janitor
-from stratalog.storage.layout import CLUSTER_METADATA_TOPIC, TopicPartition
+from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
 
 __all__ = [
@@ -51,11 +52,6 @@ if TYPE_CHECKING:
 
 SWEEP_MS = 30_000
 ALREADY_COMMITTED = "already committed"
-
-# Their owners keep what they say in memory: nobody else changes them.
-INTERNAL_TOPICS = frozenset(
-    ("__consumer_offsets", "__transaction_state", "__share_group_state", CLUSTER_METADATA_TOPIC)
-)
 
 MakeWork = Callable[["LogCommits", LogDirectory, Log, Manifest, PartitionManifest], PartitionWork]
 
@@ -273,7 +269,8 @@ class LogCommits:
 
     def _find(self, manifest: Manifest, part: PartitionManifest) -> tuple[LogDirectory, Log]:
         key = part.topic_partition
-        if part.topic in INTERNAL_TOPICS and manifest.kind is not CommitKind.RESTORE:
+        # Their owners keep what they say in memory: nobody else changes them.
+        if part.topic in KAFKAS_OWN_TOPICS and manifest.kind is not CommitKind.RESTORE:
             raise CommitRefusedError(f"{part.topic} is internal: only its coordinator changes it")
         for directory in self.manager.directories:
             log = directory.logs.get(key)

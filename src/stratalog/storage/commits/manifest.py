@@ -19,16 +19,16 @@ names in the staging directory of their partition. Nothing of a manifest is trus
 and digests are compared with the files, and each file is read and checked.
 """
 
-import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, NoReturn
 
 from stratalog.errors import TopicNameError
 from stratalog.storage.commits.errors import ManifestError
+from stratalog.storage.json_fields import JsonFields, digest_of
 from stratalog.storage.layout import TopicPartition, validate_topic_name
 
 VERSION = 1
@@ -36,7 +36,6 @@ CONTENT_BYTES_MAX = 64 << 20
 FILES_MAX = 1_000_000
 TEXT_CHARACTERS_MAX = 200
 
-_OFFSET_MAX = 2**63 - 1
 _ID = re.compile(r"[0-9A-Za-z._:-]{1,200}")
 _STAGING_ID = re.compile(r"[0-9a-f]{32}")
 _FILE_NAME = re.compile(r"[0-9a-z][0-9a-z-]{0,99}\.log")
@@ -144,7 +143,7 @@ class Manifest:
     def to_json(self) -> dict[str, Any]:
         """With the digest that ``parse_manifest`` asks for."""
         body = _body(self)
-        return {**body, "digest": _sealed(body)}
+        return {**body, "digest": digest_of(body)}
 
     def encode(self) -> bytes:
         return json.dumps(self.to_json(), separators=(",", ":")).encode()
@@ -162,11 +161,6 @@ def _body(manifest: Manifest) -> dict[str, Any]:
     body = asdict(manifest)
     named = {"id": body.pop("manifest_id"), "staging": body.pop("staging_id")}
     return {"version": VERSION, **named, **body}
-
-
-def _sealed(body: Mapping[str, Any]) -> str:
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 # --- from somebody who need not be trusted ----------------------------------------------------
@@ -187,11 +181,7 @@ def parse_manifest(value: Any) -> Manifest:
     if not isinstance(value, dict):
         raise ManifestError("", "it is not a JSON object")
     given = _Fields(value, str(value.get("id", ""))[:TEXT_CHARACTERS_MAX])
-    if given.number("version") != VERSION:
-        given.refuse(f"its version is {value['version']}; this is written for version {VERSION}")
-    body = {name: each for name, each in value.items() if name != "digest"}
-    if value.get("digest") != _sealed(body):
-        given.refuse("its digest does not match: it was changed after it was made")
+    given.check_seal(VERSION)
     kind = given.text("kind")
     if kind not in tuple(CommitKind):
         given.refuse(f"there is no kind {kind!r}; there are {', '.join(CommitKind)}")
@@ -200,7 +190,7 @@ def parse_manifest(value: Any) -> Manifest:
         kind=CommitKind(kind),
         staging_id=given.matching("staging", _STAGING_ID),
         partitions=tuple(
-            _partition(given.inner(each, "a partition")) for each in given.rows("partitions")
+            _partition(given.inner(each, "a partition")) for each in given.list("partitions")
         ),
         app=_app(given),
         holder=given.text("holder"),
@@ -230,12 +220,15 @@ def _check_whole(manifest: Manifest) -> None:
         raise ManifestError(manifest.manifest_id, f"it names more than {FILES_MAX} files")
 
 
-@dataclass(frozen=True, slots=True)
-class _Fields:
-    """A JSON object, and whose it is; each field is read by its type, or refused by its name."""
+class _Fields(JsonFields):
+    """A JSON object of a manifest."""
 
-    values: Mapping[str, Any]
-    manifest_id: str
+    text_characters_max = TEXT_CHARACTERS_MAX
+    rows_max = FILES_MAX
+
+    def __init__(self, values: Any, manifest_id: str) -> None:
+        self.manifest_id = manifest_id
+        super().__init__(values)
 
     def refuse(self, reason: str) -> NoReturn:
         raise ManifestError(self.manifest_id, reason)
@@ -243,37 +236,7 @@ class _Fields:
     def inner(self, value: Any, what: str) -> "_Fields":
         if not isinstance(value, dict):
             self.refuse(f"{what} is not a JSON object")
-        return replace(self, values=value)
-
-    def number(self, name: str, least: int = 0) -> int:
-        value = self.values.get(name)
-        if type(value) is not int or not least <= value <= _OFFSET_MAX:
-            self.refuse(f"{name} is not a number from {least} on")
-        return value
-
-    def text(self, name: str) -> str:
-        value = self.values.get(name)
-        if not isinstance(value, str) or len(value) > TEXT_CHARACTERS_MAX:
-            self.refuse(f"{name} is not a text of at most {TEXT_CHARACTERS_MAX} characters")
-        return value
-
-    def matching(self, name: str, pattern: re.Pattern[str]) -> str:
-        value = self.text(name)
-        if pattern.fullmatch(value) is None:
-            self.refuse(f"{name} is {value!r}, which does not look like one")
-        return value
-
-    def flag(self, name: str) -> bool:
-        value = self.values.get(name)
-        if not isinstance(value, bool):
-            self.refuse(f"{name} is neither true nor false")
-        return value
-
-    def rows(self, name: str) -> list[Any]:
-        value = self.values.get(name)
-        if not isinstance(value, list) or len(value) > FILES_MAX:
-            self.refuse(f"{name} is not a list")
-        return value
+        return _Fields(value, self.manifest_id)
 
 
 def _app(given: _Fields) -> AppVersion | None:
@@ -299,11 +262,11 @@ def _partition(given: _Fields) -> PartitionManifest:
         topic=topic,
         partition=partition,
         topic_id=given.text("topic_id"),
-        files=tuple(_file(given.inner(each, "a file")) for each in given.rows("files")),
-        groups=tuple(_group(given.inner(each, "a group")) for each in given.rows("groups")),
+        files=tuple(_file(given.inner(each, "a file")) for each in given.list("files")),
+        groups=tuple(_group(given.inner(each, "a group")) for each in given.list("groups")),
         cleaned_to=given.number("cleaned_to", -1),
         log_start_offset=given.number("log_start_offset"),
-        epochs=tuple(_epoch(given, each) for each in given.rows("epochs")),
+        epochs=tuple(_epoch(given, each) for each in given.list("epochs")),
     )
 
 
@@ -325,7 +288,7 @@ def _file(given: _Fields) -> StagedFile:
 
 
 def _group(given: _Fields) -> Replacement:
-    sources = tuple(_source(given.inner(each, "a source")) for each in given.rows("sources"))
+    sources = tuple(_source(given.inner(each, "a source")) for each in given.list("sources"))
     if not sources:
         given.refuse("a group names no source")
     return Replacement(sources=sources, file=_file(given.inner(given.values.get("file"), "a file")))
@@ -344,7 +307,7 @@ def _epoch(given: _Fields, value: Any) -> tuple[int, int]:
     if (
         not isinstance(value, list | tuple)
         or len(value) != 2
-        or not all(type(each) is int and 0 <= each <= _OFFSET_MAX for each in value)
+        or not all(type(each) is int and 0 <= each <= given.number_max for each in value)
     ):
         given.refuse("an epoch is not [epoch, first offset]")
     return value[0], value[1]

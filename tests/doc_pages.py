@@ -13,21 +13,22 @@ directory and with one set of Python names:
                 Nothing that looks like a command may hide in one
 
 A name behind the language, ``python test_orders.py``, makes it that file, for what comes after it.
-``NOT_RUN`` names the few blocks that show something to run and are not, each with the reason.
+``RUN_ELSEWHERE`` names the blocks that need what a page cannot have: a cluster, jars, minutes.
+Tests of their own run these.
 """
 
 import doctest
 import io
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
-from doc_shell import ROOT, Shell
 
+from doc_shell import ROOT, Shell, in_shell
 from stratalog.config.properties import parse_properties
 
 # Pages that show Spark: they have a session while they run.
@@ -43,24 +44,27 @@ SPARK_PAGES = (
     "docs/jobs/load.md",
     "docs/jobs/stats.md",
     "docs/jobs/verify.md",
+    "docs/pipelines.md",
     "docs/testing.md",
 )
 # Pages that write: they find a directory ``data`` that a broker has made topics in.
 WRITING_PAGES = ("docs/concepts/spark-sink.md", "docs/jobs/compact.md", "docs/jobs/load.md")
 
-_A_CLUSTER = "a master and workers: tests/spark/test_spark_cluster.py has some"
-_JARS = "needs jars from Maven: make interop"
+_CLUSTER = "tests/docs/test_pages_on_a_cluster.py"
+_IMAGES = "tests/interop/test_pages_of_images.py"
+_JARS = "tests/interop/test_pages_with_jars.py"
+_YARN = "tests/interop/test_pages_on_yarn.py"
 _EXPORT = "stratalog spark export lake/orders --log-dir /var/lib/stratalog --topic orders "
-# What is shown and not run: the page and how the block begins, and why.
-NOT_RUN = {
-    ("docs/spark.md", "stratalog spark sql"): _A_CLUSTER,
-    ("docs/spark-clusters.md", "from stratalog.spark.session"): _A_CLUSTER,
-    ("docs/spark-clusters.md", "stratalog spark sql"): _A_CLUSTER,
-    ("docs/spark-clusters.md", "export PYSPARK_PYTHON"): "needs YARN; the page says so",
-    ("docs/spark-clusters.md", "spark-submit --master yarn"): "needs YARN; the page says so",
-    ("docs/spark-clusters.md", "FROM spark"): "needs Docker; the page says so",
-    ("docs/demo.md", "stratalog demo "): "takes its minutes: tests/demo runs it, in small",
-    ("docs/pipelines.md", "PYSPARK_PYTHON="): "a server of its own: tests/spark/test_pipeline.py",
+# What is not run among its page: the page and how the block begins, and the tests that run it.
+RUN_ELSEWHERE = {
+    ("docs/spark.md", "stratalog spark sql"): _CLUSTER,
+    ("docs/spark-clusters.md", "from stratalog.spark.session"): _CLUSTER,
+    ("docs/spark-clusters.md", "stratalog spark sql"): _CLUSTER,
+    ("docs/spark-clusters.md", "export PYSPARK_PYTHON"): _YARN,
+    ("docs/spark-clusters.md", "spark-submit --master yarn"): _YARN,
+    ("docs/spark-clusters.md", "pip wheel"): _IMAGES,
+    ("docs/spark-clusters.md", "FROM spark"): _IMAGES,
+    ("docs/demo.md", "stratalog demo "): "tests/docs/test_pages_of_the_demo.py",
     ("docs/jobs/export.md", _EXPORT + "--packages"): _JARS,
     ("docs/jobs/export.md", _EXPORT + "--format delta"): _JARS,
 }
@@ -98,11 +102,11 @@ class Block:
         return f"{self.page}:{self.line}"
 
     @property
-    def reason_not_run(self) -> str:
-        """Why nobody runs it; empty if somebody does."""
-        for (page, beginning), reason in NOT_RUN.items():
+    def run_by(self) -> str:
+        """The tests that run it, if it does not run among its page."""
+        for (page, beginning), tests in RUN_ELSEWHERE.items():
             if page == self.page and self.code.startswith(beginning):
-                return reason
+                return tests
         return ""
 
 
@@ -112,6 +116,30 @@ def blocks(page: Path) -> Iterator[Block]:
         line = text.count("\n", 0, match.start("code")) + 1
         language, _, file = match["language"].strip().partition(" ")
         yield Block(page_name(page), line, language, match["code"], file)
+
+
+def block_of(page: str, beginning: str) -> Block:
+    """The one block of a page that begins so."""
+    (found,) = [each for each in blocks(ROOT / page) if each.code.startswith(beginning)]
+    return found
+
+
+def run_script(block: Block, *, instead: Mapping[str, str], environment: Mapping[str, str]) -> str:
+    """Run a whole block in a process of its own, in the current directory; returns what it printed.
+
+    ``instead`` has what stands in the place of addresses and paths that are shown. All of them have
+    to be shown.
+    """
+    code = block.code
+    for shown, real in instead.items():
+        assert shown in code, f"{block.place} does not show {shown}"
+        code = code.replace(shown, real)
+    if block.language == "python":
+        Path("block.py").write_text(code)
+        code = "python block.py"
+    exit_code, printed = in_shell(f"set -e\n{code}", environment)
+    assert exit_code == 0, f"{block.place} ended with {exit_code}: {printed[-5000:]}"
+    return printed
 
 
 def prose(page: Path) -> str:
@@ -131,7 +159,7 @@ class PageRun:
         self._shell.close()
 
     def run(self, block: Block) -> None:
-        if block.reason_not_run:
+        if block.run_by:
             return
         if block.file:
             Path(block.file).parent.mkdir(parents=True, exist_ok=True)

@@ -20,8 +20,9 @@ from spark_daemons import JAVA_OPTIONS, running_daemon
 HOSTS = ("127.0.0.1", "127.0.0.2")
 JOB_SECONDS = 600
 
+OURS = ("stratalog", "pyspark_stratalog")
 # Ours, and what comes with us: machines of others do not have it.
-_NOT_ON_WORKERS = ("stratalog", "pyspark_stratalog", "cramjam", "sqlglot", "confluent_kafka")
+_NOT_ON_WORKERS = (*OURS, "cramjam", "sqlglot", "confluent_kafka")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +103,16 @@ def _daemon(
 def make_worker_python(place: Path) -> Path:
     """An environment with the packages of this one but for ours; returns its ``bin``."""
     venv.create(place, with_pip=False, symlinks=True)
+    share_packages(place, but_for=_NOT_ON_WORKERS)
+    return place / "bin"
+
+
+def share_packages(place: Path, *, but_for: Sequence[str]) -> None:
+    """Link this environment's packages into another, where it lacks them."""
     ours = Path(next(path for path in sys.path if path.endswith("site-packages")))
     theirs = next((place / "lib").glob("python*/site-packages"))
     for entry in ours.iterdir():
         name = re.split(r"[-.]", entry.name)[0]
-        if name not in _NOT_ON_WORKERS and not entry.name.endswith(".pth"):
+        is_there = (theirs / entry.name).exists()
+        if name not in but_for and not is_there and not entry.name.endswith(".pth"):
             (theirs / entry.name).symlink_to(entry)
-    return place / "bin"

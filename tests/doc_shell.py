@@ -18,15 +18,16 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
 from stratalog.cli.app import run
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 SHOWN_ADDRESS = "127.0.0.1:9092"
 # A guard against what hangs, on any machine; most of what is shown takes less than a second.
-SECONDS = 300
+SECONDS = 600
 # Half a minute after its start a broker would delete what is old, and pages show old records.
 _CALM = ("--set", "log.initial.task.delay.ms=3600000")
 
@@ -130,7 +131,7 @@ def in_process(line: str) -> tuple[int, str]:
     return exit_code, printed.read()
 
 
-def in_shell(line: str) -> tuple[int, str]:
+def in_shell(line: str, environment: Mapping[str, str] | None = None) -> tuple[int, str]:
     """With the ``stratalog`` of this Python on the path, and not as a part of these tests."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     outside = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
@@ -141,7 +142,7 @@ def in_shell(line: str) -> tuple[int, str]:
         text=True,
         timeout=SECONDS,
         check=False,
-        env={**outside, "PATH": path},
+        env={**outside, "PATH": path, **(environment or {})},
     )
     return done.returncode, done.stdout + done.stderr
 

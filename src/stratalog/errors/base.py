@@ -1,0 +1,18 @@
+"""What every error of stratalog is, and the one that every layer may raise: a wrong setting."""
+
+
+class StratalogError(Exception):
+    """Anything stratalog reports to a person or a client."""
+
+
+class ConfigError(StratalogError):
+    """A setting that does not exist, or a value outside what it allows."""
+
+    def __init__(self, name: str, value: object, rule: str) -> None:
+        super().__init__(name, value, rule)
+        self.name = name
+        self.value = value
+        self.rule = rule
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value}: {self.rule}"
