@@ -1,5 +1,6 @@
 """Plans: what is asked for is in exactly one slice, whatever the hints say, and little else is."""
 
+import shutil
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,7 @@ from modelled import ORDERS, ModelLog, logs
 from stratalog import Record, open_directory
 from stratalog.records import build_batch
 from stratalog.scans.keys import murmur2, partition_of
+from stratalog.scans.owners import Ownership
 from stratalog.scans.planning import ScanPlan, plan_scan
 from stratalog.scans.pruning import Skip
 from stratalog.scans.reading import ScanReport, read_task
@@ -204,6 +206,38 @@ def test_a_span_of_time_that_is_met_in_two_places_reads_both(tmp_path: Path) -> 
     options = replace(WHOLE, row_filter=where.row_filter())
     assert offsets_read(plan.tasks, options) == [10, 40]
     assert plan.bytes_kept <= plan.bytes_total // 50 * 2 + 1
+
+
+@pytest.mark.parametrize(("kind", "found"), [("none", [50]), ("kafka", [50]), ("stratalog", [])])
+def test_ranges_of_the_segment_that_is_appended_to_count_only_where_its_owner_is_ours(
+    tmp_path: Path, kind: str, found: list[int]
+) -> None:
+    """Nobody else keeps them true: those that a killed process left may tell of other records."""
+    left, where = tmp_path / "left", Where(max_timestamp_ms=9)
+    config = {"log.index.interval.bytes": "128"}
+    with open_directory(tmp_path / "live", create=True, config=config) as made:
+        log = made.create(*ORDERS)
+        for place in range(200):
+            log.append_batch(timed(1_000 + place), flush=False)
+        snapshot = snapshot_of(tmp_path / "live")
+        assert snapshot.owner.kind == "stratalog"
+        assert plan_scan(snapshot, where=where).partitions[0].tally.with_ranges == 1
+        shutil.copytree(tmp_path / "live", left)
+    # As somebody else may leave it, who has cut it and appended to it again.
+    path = left / str(ORDERS) / f"{0:020d}.log"
+    late = timed(7, base_offset=50)
+    with path.open("r+b") as file:
+        file.seek(50 * len(late))
+        file.write(late)
+    snapshot = replace(snapshot_of(left), owner=Ownership(kind, 1))
+    plan = plan_scan(snapshot, where=where)
+    options = replace(WHOLE, row_filter=where.row_filter())
+    assert offsets_read(plan.tasks, options) == found, "our own owner's word is not doubted"
+
+
+def timed(timestamp_ms: int, base_offset: int = 0) -> bytes:
+    record = Record(None, bytes(1_000), timestamp_ms=timestamp_ms)
+    return build_batch([record], base_offset=base_offset)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
-"""Log managers over a simulated disk with one or more log directories."""
+"""Log managers over a simulated disk with one or more log directories, and what is leased there."""
 
+from dataclasses import replace
 from typing import Any
 
 from small_logs import START_MS, produced
@@ -7,6 +8,8 @@ from small_logs import START_MS, produced
 from stratalog.config import BrokerConfig, TopicConfig
 from stratalog.storage.directory import Identity
 from stratalog.storage.layout import TopicPartition
+from stratalog.storage.lease_book import LeaseEnd
+from stratalog.storage.leases import Lease, new_lease_id, write_lease
 from stratalog.storage.log import Log
 from stratalog.storage.manager import LogManager
 from stratalog.testing import ManualClock, SimulatedFileSystem
@@ -57,3 +60,91 @@ def steps(files: SimulatedFileSystem, start: int, *kinds: str) -> list[tuple[str
     """What was done since ``start``: kind, and path below the root."""
     found = [(each.kind, each.path) for each in files.trace[start:]]
     return [each for each in found if not kinds or each[0] in kinds]
+
+
+class LeaseWorld:
+    """A manager with one log of several segments, on a disk and with a clock of its own."""
+
+    def __init__(self, topic: TopicConfig = TOPIC, batches: int = 20, **settings: Any) -> None:
+        self.clock = ManualClock(START_MS)
+        self.files = SimulatedFileSystem(now_ms=self.clock.now_ms)
+        self.topic = topic
+        self.settings = settings
+        self.logs = self.start()
+        fill(self.logs.create(ORDERS), batches)
+
+    def start(self, **changes: Any) -> LogManager:
+        self.settings |= changes
+        return started(
+            self.files,
+            clock=self.clock,
+            topic=self.topic,
+            log_initial_task_delay_ms=0,
+            **self.settings,
+        )
+
+    def restart(self, **changes: Any) -> None:
+        self.logs.shutdown()
+        self.logs = self.start(**changes)
+        for log in self.logs:
+            log.update_high_watermark(log.log_end_offset)
+
+    def restart_short_of(self, bytes_: int) -> None:
+        self.restart()
+        reserve_bytes = self.files.free_bytes("/data") + bytes_
+        self.logs.config = replace(self.logs.config, log_dir_reserve_bytes=reserve_bytes)
+
+    def lease(self, *ranges: tuple[TopicPartition, int, int], ms: int = 60_000) -> str:
+        held = {key: (start, end) for key, start, end in ranges or ((ORDERS, 0, 1 << 40),)}
+        lease, writes = self.logs.leases.grant("a reader", ms, held)
+        for _, write in writes:
+            write()
+        self.logs.leases.note_written(lease, [log_dir for log_dir, _ in writes])
+        return lease.lease_id
+
+    def delete_all(self, key: TopicPartition = ORDERS) -> None:
+        log = self.logs.get(key)
+        log.roll()
+        log.delete_records(-1)
+        self.logs.check_retention(log, self.clock.now_ms())
+
+    def later(self, milliseconds: int = 1_000) -> None:
+        self.clock.advance(milliseconds)
+        self.logs.run_due()
+
+    def segments(self, key: TopicPartition = ORDERS) -> dict[str, bytes]:
+        return {
+            path: data
+            for path, data in self.files.tree(f"/data/{key}").items()
+            if path.endswith(".log") and "/" not in path
+        }
+
+    def kept(self) -> list[bytes]:
+        return [
+            data
+            for path, data in sorted(self.files.tree("/data").items())
+            if ".stratalog/leased/" in path and path.endswith(".log")
+        ]
+
+    @property
+    def book(self):  # type: ignore[no-untyped-def]
+        return self.logs.leases.book
+
+    def lease_files(self) -> list[str]:
+        return [path for path in self.files.tree("/data") if path.startswith(".stratalog-lease-")]
+
+    def ends(self) -> list[LeaseEnd]:
+        return [each.end for each in self.book.news]
+
+
+def leave(world: LeaseWorld, *, until_ms: int = START_MS + 60_000, end: int = 1 << 40) -> str:
+    """As a reader does where nobody owns the directory."""
+    lease = Lease(
+        lease_id=new_lease_id(),
+        holder="a reader",
+        created_ms=START_MS,
+        until_ms=until_ms,
+        ranges={ORDERS: (0, end)},
+    )
+    write_lease(world.files, "/data", lease)
+    return lease.lease_id

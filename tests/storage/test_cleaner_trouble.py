@@ -381,6 +381,28 @@ def test_a_swap_that_finds_no_space_changes_nothing() -> None:
             assert latest(log)
 
 
+def test_a_swap_that_is_taken_back_has_at_no_time_an_index_without_its_log() -> None:
+    """A start in between could take such an index for that of the segment that stays."""
+    with cleaning() as logs:
+        log = written(logs)
+        moments: list[list[str]] = []
+
+        def note(_operation: Operation) -> None:
+            moments.append([name for name in leftovers(logs) if name.endswith(".swap")])
+
+        def is_third(operation: Operation) -> bool:
+            is_one = operation.path.endswith(".timeindex.cleaned")
+            return is_one and operation.kind == "rename"
+
+        files_of(logs).observer = note
+        fault = files_of(logs).fail(is_third, errno.ENOSPC)
+        run_round(logs)
+        assert (fault.times, log.failure, leftovers(logs)) == (0, None, [])
+        kinds = [sorted(name.split(".")[-2] for name in moment) for moment in moments]
+        assert ["index", "log"] in kinds, "so far it had come"
+        assert all("log" in each for each in kinds if each)
+
+
 def test_too_little_room_is_noticed_before_anything_is_written() -> None:
     with cleaning() as logs:
         log = written(logs)
