@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_daemons import JAVA_OPTIONS, running_daemon
 from topics import write_topic
 
 from free_ports import free_port
+from spark_daemons import JAVA_OPTIONS, running_daemon
 from spark_fixture import skip_without_spark
 
 # Not the group of the shared session: these have processes of their own.

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from sink_topics import left_behind, make_topics, rows_in
-from spark_cluster import HOSTS, Cluster, running_cluster
 
+from spark_cluster import HOSTS, Cluster, running_cluster
 from spark_fixture import skip_without_spark
 
 pytestmark = pytest.mark.xdist_group("spark-daemons")

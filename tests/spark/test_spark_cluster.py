@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_cluster import HOSTS, Cluster, running_cluster
 from topics import write_topic
 
+from spark_cluster import HOSTS, Cluster, running_cluster
 from spark_fixture import skip_without_spark
 
 # Not the group of the shared session: these have processes of their own.
