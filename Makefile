@@ -52,7 +52,7 @@ deep: setup ## Run the long tests, then fuzz the kernels under AddressSanitizer
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -n $(WORKERS) -m "deep or not interop"
 	tools/fuzz-asan --seconds 300
 
-bench: setup ## Measure everything beside its peers, or ONLY=NAME,… (35 min; BENCH=--quick: tiny)
+bench: setup ## Measure everything beside its peers, or ONLY=NAME,… (40 min; BENCH=--quick: tiny)
 	$(BIN)/python -m benchmarks $(ONLY) $(BENCH)
 
 interop: setup ## Run against Apache Kafka, its tools and other clients (Java 17, Maven, npm)

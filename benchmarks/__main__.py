@@ -19,13 +19,14 @@ from rich.console import Console
 
 from benchmarks.effort import Effort
 from benchmarks.entries import BY_NAME, ENTRIES
-from benchmarks.machine import ROOT, method_digest, source_digest
+from benchmarks.machine import ROOT, busy_cores, method_digest, source_digest
 from benchmarks.report import write_report
 from benchmarks.results import PATH, Results
 from benchmarks.runner import Options, OtherMachineError, minutes, run_all
 from benchmarks.table import print_rows
 
 QUICK = Options(Effort(seconds=1.0, rounds=2), scale=0.01)
+BUSY_CORES = 0.1  # more than that, and medians move
 QUICK_PATH = ROOT / "build" / "bench-quick.json"
 
 
@@ -77,6 +78,11 @@ def measure(arguments: argparse.Namespace, path: Path) -> int:
     results = Results.load(path)
     # As Ctrl-C: the entry at hand has processes that must not stay.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if (busy := busy_cores()) > BUSY_CORES:
+        print(
+            f"others take {busy:.1f} cores of this machine: what is measured now is theirs too",
+            file=sys.stderr,
+        )
     try:
         failed = run_all(names, results, path, options)
     except KeyboardInterrupt:

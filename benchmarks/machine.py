@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from benchmarks.peers import connector_version, kafka_version, why_no_kafka
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE_SUFFIXES = (".py", ".pyi", ".pyx", ".pxi", ".pxd", ".h", ".sql")
 # Modules here that tell what was measured and have no part in measuring it.
-TELLING = ("__main__", "plots", "report", "results", "runner", "svg", "table")
+TELLING = ("__main__", "entries", "machine", "plots", "report", "results", "runner", "svg", "table")
 
 
 def source_digest(root: Path = ROOT / "src") -> str:
@@ -94,6 +95,21 @@ def disk_kind(directory: Path) -> str:
         return f"{best[2]} on a virtual disk"
     turns = rotational.read_text().strip() == "1"
     return f"{best[2]} on {'a disk that turns' if turns else 'flash'}"
+
+
+def busy_cores(seconds: float = 1.0) -> float:
+    """How many are at work by now, before anything is measured: those of others."""
+    before = _ticks()
+    time.sleep(seconds)
+    (total, idle), (total_before, idle_before) = _ticks(), before
+    share = 1 - (idle - idle_before) / max(total - total_before, 1)
+    return share * len(os.sched_getaffinity(0))
+
+
+def _ticks() -> tuple[int, int]:
+    """All of them, and those in which a core had nothing to do."""
+    fields = [int(field) for field in Path("/proc/stat").read_text().split()[1:9]]
+    return sum(fields), fields[3] + fields[4]
 
 
 def _congestion_control() -> str:

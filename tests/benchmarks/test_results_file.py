@@ -1,12 +1,21 @@
 """results.json: what it holds, how parts of it are measured again, and what comes first."""
 
 import json
+import os
+import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from benchmarks.entries import BY_NAME, CHAPTERS, ENTRIES
-from benchmarks.machine import disk_kind, machine, method_digest, source_digest, versions
+from benchmarks.machine import (
+    busy_cores,
+    disk_kind,
+    machine,
+    method_digest,
+    source_digest,
+    versions,
+)
 from benchmarks.measurement import Bar
 from benchmarks.results import PATH, Results, slower_first
 from made_results import FAILED, RUN, YARDSTICK, cost, line, rate, results
@@ -104,6 +113,22 @@ def test_the_disk_that_is_told_is_the_one_that_is_written_to(tmp_path: Path) -> 
         pytest.skip("there is no second file system here")
     assert machine(str(in_memory))["disk"] == disk_kind(in_memory) == "tmpfs"
     assert machine(str(tmp_path))["disk"] == disk_kind(tmp_path)
+
+
+def test_a_machine_that_others_use_is_seen_to_be_busy() -> None:
+    is_over = threading.Event()
+
+    def work() -> None:
+        while not is_over.is_set():
+            pass
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        assert 0.1 < busy_cores(0.5) <= len(os.sched_getaffinity(0))
+    finally:
+        is_over.set()
+        worker.join()
 
 
 def test_machine_and_versions_are_told() -> None:

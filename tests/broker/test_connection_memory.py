@@ -1,9 +1,11 @@
 """What clients make a broker hold is bounded and shared: claims cost nothing, nobody waits for
 ever, and those who hold on to memory and do not move give way to those who do."""
 
+import os
 import struct
 from pathlib import Path
 
+import pytest
 from hostile_connections import MIB, End, World, framed, other, produce, with_connections
 
 from stratalog.broker.burden import WINDOW_MS
@@ -73,6 +75,22 @@ def test_many_large_requests_at_once_are_all_finished_with_little_memory() -> No
         assert worst <= 24 * MIB, "the limit, the last that fitted, and one that grows over it"
 
     with_connections(scenario, limit_bytes=8 * MIB)
+
+
+def test_a_request_that_fills_its_buffer_to_the_last_byte_goes_on_while_memory_is_short() -> None:
+    """Only what has arrived is believed then, and nothing can be received into a full buffer."""
+
+    async def scenario(world: World) -> None:
+        world.memory.hold(60 * MIB)
+        world.shared.scratch = memoryview(bytearray(16 << 10))
+        end = world.connect()
+        frame = produce(bytes(300_000))
+        await end.send(framed(frame))
+        assert await end.read_frame() == frame
+        world.memory.release(60 * MIB)
+        assert world.memory.used_bytes == 0
+
+    with_connections(scenario, limit_bytes=100 * MIB)
 
 
 def test_a_request_larger_than_all_memory_is_taken() -> None:
@@ -283,9 +301,36 @@ def test_files_of_an_answer_that_is_not_read_are_counted_until_it_is(tmp_path: P
         world.memory.files_max = 5
         assert world.memory.is_short
 
+        for end in (slow, gone):
+            assert end.connection.kept_bytes == 0
+            assert not end.connection.is_stalled(0)
+            assert end.connection.is_stalled(WINDOW_MS)
+
         gone.connection.close()
         assert world.memory.held_files == 3
         await slow.read(3 * MIB)
+        await world.until(lambda: world.memory.held_files == 0)
+
+    with_connections(scenario, is_echoing=False)
+
+
+def test_files_of_an_answer_that_waits_for_the_disk_are_counted_too(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(bytes(MIB))
+
+    async def scenario(world: World) -> None:
+        end = world.connect()
+        await end.send(framed(other()))
+        await world.until(lambda: world.handler.tickets)
+        file = OsFileSystem().open(str(path))
+        file.sync()
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        slices = [FileSlice(file, 0, MIB) for _ in range(3)]
+        end.connection.answer(world.handler.tickets[0], slices)
+        if not end.connection.is_waiting:
+            pytest.skip("this file system keeps everything in memory")
+        assert world.memory.held_files == 3
+        await end.read(3 * MIB)
         await world.until(lambda: world.memory.held_files == 0)
 
     with_connections(scenario, is_echoing=False)

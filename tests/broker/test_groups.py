@@ -12,7 +12,6 @@ from broker_parts import broker_parts, create_topic
 from stratalog.broker.handlers.groups import GroupHandlers, deleted_topics, make_coordinator
 from stratalog.broker.requests import Request
 from stratalog.broker.services import Services
-from stratalog.config.topic_names import OFFSETS_TOPIC
 from stratalog.coordinator.group import Group
 from stratalog.coordinator.log_records import CommittedOffset
 from stratalog.coordinator.offsets import TransactionalOffset
@@ -51,6 +50,7 @@ from stratalog.protocol.messages.offset_fetch import (
 )
 from stratalog.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from stratalog.storage.layout import TopicPartition
+from stratalog.topic_names import OFFSETS_TOPIC
 
 QUICK = {"offsets_topic_num_partitions": 4, "group_initial_rebalance_delay_ms": 0}
 NOWHERE = bytes(range(16))

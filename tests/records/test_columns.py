@@ -475,3 +475,8 @@ def test_a_decoder_is_full_with_the_rows_aimed_at() -> None:
     decoder.take()
     assert decoder.add(data, at) == len(data)
     assert (decoder.full, decoder.rows) == (False, 6)
+
+
+def test_an_argument_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(TypeError, match="start_offsett"):
+        decode_columns(b"", start_offsett=5)  # type: ignore[call-arg]

@@ -5,8 +5,8 @@ The broker's own get as many replicas as their settings ask for, and no more tha
 """
 
 from stratalog.config import BrokerConfig
-from stratalog.config.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from stratalog.metadata.topics import NewTopic
+from stratalog.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 
 def automatic_topic(name: str, config: BrokerConfig, *, node_count: int) -> NewTopic:

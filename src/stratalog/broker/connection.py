@@ -114,12 +114,18 @@ class Connection:
         """What would be given back if it were closed."""
         return self._burden.held_bytes + (0 if self._own is None else len(self._own))
 
+    @property
+    def kept_files(self) -> int:
+        """Files that are open for it alone."""
+        return self._burden.held_files
+
     def is_stalled(self, now_ms: int) -> bool:
-        """Whether it keeps memory and has hardly moved since this was first asked, although it
-        was free to: it does not send the rest of a request, or does not read an answer, or asked
+        """Whether it keeps memory or files and has hardly moved since this was first asked, though
+        it was free to: it does not send the rest of a request, or does not read an answer, or asked
         for something large that does not come."""
         could_move = not (self._is_waiting_for_memory or self._outbox.is_warming)
-        return self._burden.is_stalled(now_ms, could_move=could_move and self.kept_bytes > 0)
+        keeps = self.kept_bytes > 0 or self.kept_files > 0
+        return self._burden.is_stalled(now_ms, could_move=could_move and keeps)
 
     def has_gone(self) -> bool:
         """Whether the client has closed its end: nobody reads while a request waits."""
@@ -278,10 +284,18 @@ class Connection:
         if left == 0:
             self._let_go()
             return
+        memory = self._shared.memory
+        if used and memory.is_short:
+            # What is left over begins another request, which may be small: a buffer as large as the
+            # last one needed is not kept for it.
+            memory.settle(self)
+            self._keep(memoryview(own)[used : self._filled])
+            memory.give_back(own)
+            return
         if used:
             own[:left] = own[used : self._filled]
             self._filled = left
-            self._shared.memory.settle(self)
+            memory.settle(self)
         if is_whole(memoryview(own)[:left]):
             self._is_stuck = True
             self._stop_reading()
@@ -300,6 +314,8 @@ class Connection:
         if is_whole(rest):
             self._is_stuck = True
             self._stop_reading()
+        elif len(rest) == len(self._own):
+            self._grow(wanted_bytes(rest))  # to receive into nothing would look like the end
 
     def _grow(self, wanted: int) -> None:
         """By steps, as bytes arrive: a size that is only claimed costs nothing."""

@@ -9,7 +9,6 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from stratalog.config.topic_names import CLUSTER_METADATA_TOPIC
 from stratalog.errors import AdoptionError, CorruptBatchError, CorruptFileError
 from stratalog.metadata.adoption import FoundDirectory, FoundReplica
 from stratalog.metadata.cluster_log import ClusterMetadata, read_cluster_metadata
@@ -27,6 +26,7 @@ from stratalog.storage.layout import (
     segment_file,
 )
 from stratalog.storage.snapshots import decode_snapshot
+from stratalog.topic_names import CLUSTER_METADATA_TOPIC
 
 _CHUNK_BYTES = 4 << 20
 # While a damaged file is searched: batches of up to the overlap are found where chunks meet.

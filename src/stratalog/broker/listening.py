@@ -5,6 +5,7 @@ import socket
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from operator import attrgetter
 
 from stratalog.broker.connection import Connection, Shared
 from stratalog.broker.dispatcher import Dispatcher
@@ -115,7 +116,7 @@ class Acceptor:
             del self._per_host[host]
 
     def sweep(self, now_ms: int) -> None:
-        """Close who has gone, has been idle for too long, or keeps memory that others need."""
+        """Close who has gone, has been idle for too long, or keeps what others need."""
         idle_since_ms = now_ms - self._config.connections_max_idle_ms
         memory = self._shared.memory
         stalled = []
@@ -125,10 +126,12 @@ class Acceptor:
                 connection.close()
             elif memory.is_short and connection.is_stalled(now_ms):
                 stalled.append(connection)
-        for connection in sorted(stalled, key=lambda each: -each.kept_bytes):
+        kept = attrgetter("kept_files" if memory.are_files_short else "kept_bytes")
+        for connection in sorted(stalled, key=kept, reverse=True):
             if memory.is_short:
                 peer = format_address(*connection.peer[:2])
-                reason = f"it keeps {connection.kept_bytes} bytes and does not go on"
+                keeps = f"{connection.kept_bytes} bytes and {connection.kept_files} files"
+                reason = f"it keeps {keeps} and does not go on"
                 log_event("client_disconnected", client=peer, reason=reason)
                 connection.close()
 

@@ -43,7 +43,11 @@ class RequestMemory:
     @property
     def is_short(self) -> bool:
         """Whether it is time to be careful: half of it is used, or all files are."""
-        return 2 * self.used_bytes > self.limit_bytes or self.held_files > self.files_max
+        return 2 * self.used_bytes > self.limit_bytes or self.are_files_short
+
+    @property
+    def are_files_short(self) -> bool:
+        return self.held_files > self.files_max
 
     @property
     def files_left(self) -> int:

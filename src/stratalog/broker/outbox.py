@@ -85,12 +85,16 @@ class Outbox:
         if self.is_warming:
             if self._is_writing:
                 self._stop_writing()
+            self._hold_parts()
         elif not self._is_writing:
             self._loop.add_writer(self._descriptor, self.send)
             self._is_writing = True
-            # Of a request that waited, only its answer is left.
-            files = sum(isinstance(part, FileSlice) for part in self.parts)
-            self._burden.hold(unsent_bytes(self.parts), files)
+            self._hold_parts()
+
+    def _hold_parts(self) -> None:
+        """Of a request that waited, only its answer is left."""
+        files = sum(isinstance(part, FileSlice) for part in self.parts)
+        self._burden.hold(unsent_bytes(self.parts), files)
 
     def _stop_writing(self) -> None:
         self._loop.remove_writer(self._descriptor)

@@ -67,10 +67,10 @@ def choose(
 ) -> Chosen:
     """What ``path`` and the options name; nothing is opened yet."""
     from stratalog.config import TopicConfig
-    from stratalog.config.topic_names import CLUSTER_METADATA_TOPIC, INTERNAL_TOPICS
     from stratalog.errors import ConfigError
     from stratalog.storage.inspection import find_replicas
     from stratalog.storage.layout import parse_replica_directory
+    from stratalog.topic_names import CLUSTER_METADATA_TOPIC, INTERNAL_TOPICS
 
     found = find_replicas(files, path)
     properties = pairs(configs, "--config", is_once=True)

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 def look_at_topics(log_dir: str) -> list[TopicFacts]:
     """What is in ``log_dir``, in order of names."""
-    from stratalog.config.topic_names import CLUSTER_METADATA_TOPIC
     from stratalog.storage.files import OsFileSystem
     from stratalog.storage.inspection import find_replicas
     from stratalog.storage.layout import parse_replica_directory
+    from stratalog.topic_names import CLUSTER_METADATA_TOPIC
 
     found = find_replicas(OsFileSystem(), log_dir)
     image = _image(Path(found.log_directory))

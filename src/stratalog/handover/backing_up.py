@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from stratalog.clock import Clock, SystemClock
-from stratalog.config.topic_names import CLUSTER_METADATA_TOPIC, KAFKAS_OWN_TOPICS
 from stratalog.errors import CorruptFileError, DiskError, StorageError
 from stratalog.handover.backup_facts import KnownDirectory, learn_topics, topic_id_of
 from stratalog.scans.errors import DataLostError
@@ -62,6 +61,7 @@ from stratalog.storage.layout import (
 )
 from stratalog.storage.readonly import ReadOnlyFileSystem
 from stratalog.storage.snapshots import decode_snapshot
+from stratalog.topic_names import CLUSTER_METADATA_TOPIC, KAFKAS_OWN_TOPICS
 
 _ALL = ScanIsolation.READ_UNCOMMITTED
 _TRIES = 5

@@ -10,7 +10,6 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 
 from stratalog.clock import SystemClock
-from stratalog.config.topic_names import KAFKAS_OWN_TOPICS
 from stratalog.handover.errors import CommitUnknownError
 from stratalog.handover.facts import TopicFacts
 from stratalog.handover.handover import Handover, open_handover
@@ -27,6 +26,7 @@ from stratalog.storage.backup.store import BackupStore
 from stratalog.storage.commits.manifest import CommitKind, Manifest
 from stratalog.storage.commits.staging import open_staging, release_staging, renew_staging
 from stratalog.storage.files import FileSystem, OsFileSystem
+from stratalog.topic_names import KAFKAS_OWN_TOPICS
 
 SECONDS = 600.0
 

@@ -16,7 +16,6 @@ from typing import TypeVar
 
 from stratalog.config import BrokerConfig, TopicConfig
 from stratalog.config.settings import settings_of
-from stratalog.config.topic_names import CLUSTER_METADATA_TOPIC
 from stratalog.errors import AdoptionError, ConfigError, InvalidTopicError
 from stratalog.metadata.cluster_log import ClusterMetadata, RecordedPartition, RecordedTopic
 from stratalog.metadata.dynamic_configs import (
@@ -38,6 +37,7 @@ from stratalog.metadata.names import (
 )
 from stratalog.metadata.producer_ids import PRODUCER_ID_BLOCK_SIZE, PRODUCER_ID_MAX
 from stratalog.metadata.topics import LEADER_EPOCH_MAX
+from stratalog.topic_names import CLUSTER_METADATA_TOPIC
 
 Value = TypeVar("Value", int, str)
 

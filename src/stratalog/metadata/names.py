@@ -5,12 +5,12 @@ Metrics spell ``.`` as ``_``, so two names that differ only there may not both e
 
 import uuid
 
-from stratalog.config.topic_names import (
+from stratalog.errors import InvalidRequestError, InvalidTopicError
+from stratalog.topic_names import (
     CLUSTER_METADATA_TOPIC,
     INTERNAL_TOPICS,
     broken_name_rule,
 )
-from stratalog.errors import InvalidRequestError, InvalidTopicError
 
 # Kafka means "none" and "the metadata log" by these.
 _RESERVED_IDS = (0, 1)

@@ -138,6 +138,8 @@ def iterate_columns(
 def _decoder(
     columns: Sequence[str], target_bytes: int, **which: Unpack[WhichRecords]
 ) -> ColumnDecoder:
+    if unknown := which.keys() - WhichRecords.__optional_keys__:
+        raise TypeError(f"there is no argument {sorted(unknown)[0]!r}")
     return ColumnDecoder(
         _wanted_bits(columns),
         start_offset=which.get("start_offset", 0),

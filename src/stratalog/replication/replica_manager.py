@@ -12,7 +12,6 @@ from typing import NamedTuple
 from typing_extensions import Buffer
 
 from stratalog.clock import Clock
-from stratalog.config.topic_names import INTERNAL_TOPICS
 from stratalog.errors import (
     DiskError,
     InvalidRequiredAcksError,
@@ -39,6 +38,7 @@ from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
 from stratalog.storage.manager import LogManager
 from stratalog.storage.reading import Isolation
+from stratalog.topic_names import INTERNAL_TOPICS
 
 
 class AppendResult(NamedTuple):

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from stratalog.config.topic_names import KAFKAS_OWN_TOPICS
 from stratalog.scans.errors import MissingTopicError, ScanOptionError
 from stratalog.storage.layout import TopicPartition
+from stratalog.topic_names import KAFKAS_OWN_TOPICS
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ that, so these do the same. A topic that is not there at all is an error to both
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from stratalog.config.topic_names import KAFKAS_OWN_TOPICS
 from stratalog.scans.errors import MissingTopicError
 from stratalog.scans.selection import Assign, Subscribe
 from stratalog.storage.layout import TopicPartition
+from stratalog.topic_names import KAFKAS_OWN_TOPICS
 
 
 @dataclass(frozen=True, slots=True)

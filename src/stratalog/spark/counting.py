@@ -13,11 +13,10 @@ import logging
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from stratalog.scans.errors import ScanOptionError
-from stratalog.scans.reading import ScanReport
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from stratalog.scans.reading import ScanReport
 
 LOGGING_SETTING = "spark.sql.pyspark.worker.logging.enabled"
 
@@ -47,6 +46,9 @@ def let_workers_tell() -> None:
 
 def reads(spark: SparkSession) -> Reads:
     """What has been read of topics in this session until now, by tasks that have ended."""
+    # Not above: every worker imports this module, and few of them scan.
+    from stratalog.scans.errors import ScanOptionError
+
     kept = str(spark.conf.get(LOGGING_SETTING, "false"))
     if kept.lower() != "true":
         raise ScanOptionError(

@@ -130,9 +130,11 @@ class BatchFile:
             header = read_header(self.file().read_at(position, _HEADER_BYTES), 0, position)
         except CorruptBatchError:
             return None
+        # Compressed messages of the old formats do not tell their first offset in their header: -1.
         if (
             header is None
-            or not header.base_offset <= offset <= header.last_offset == entry.offset
+            or not self.base_offset <= header.base_offset <= offset <= header.last_offset
+            or header.last_offset != entry.offset
             or position + header.size_bytes > self.size_bytes
         ):
             return None

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from itertools import count
 
 from stratalog.config.properties import format_properties, parse_properties
-from stratalog.config.topic_names import CLUSTER_METADATA_TOPIC
 from stratalog.errors import (
     ConfigError,
     CorruptFileError,
@@ -45,6 +44,7 @@ from stratalog.storage.layout import (
     parse_replica_directory,
 )
 from stratalog.storage.log import Log
+from stratalog.topic_names import CLUSTER_METADATA_TOPIC
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ import uuid
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from stratalog.config.topic_names import broken_name_rule
 from stratalog.errors import TopicNameError
+from stratalog.topic_names import broken_name_rule
 
 LOG_SUFFIX = ".log"
 OFFSET_INDEX_SUFFIX = ".index"

@@ -72,7 +72,7 @@ def place(directories: Sequence[LogDirectory], wanted: Sequence[NewLog], path: s
     if path is not None and not online:
         raise LogDirectoryError(f"{path} is not a log directory that is online here")
     counts = {each: len(each.logs) for each in online}
-    offline = [_offline(each) for each in directories if not each.is_online]
+    offline = [_offline(each) for each in directories if path is None and not each.is_online]
     for new in wanted:
         new.candidates = sorted(online, key=counts.__getitem__)
         new.failures += offline

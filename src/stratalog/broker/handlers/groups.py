@@ -16,7 +16,6 @@ from stratalog.broker.handlers.group_admin import GroupAdminHandlers
 from stratalog.broker.handlers.group_offsets import GroupOffsetHandlers
 from stratalog.broker.requests import Handler, Request
 from stratalog.broker.services import Services
-from stratalog.config.topic_names import OFFSETS_TOPIC
 from stratalog.coordinator.coordinator import GroupCoordinator
 from stratalog.coordinator.loading import read_batches
 from stratalog.coordinator.member import JoinResult, SyncResult, distinct_protocols
@@ -29,6 +28,7 @@ from stratalog.records import AppendOrigin
 from stratalog.replication.partition import ACKS_ALL
 from stratalog.replication.replica_manager import AppendResult
 from stratalog.storage.layout import TopicPartition
+from stratalog.topic_names import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

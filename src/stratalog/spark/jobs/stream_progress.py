@@ -32,8 +32,8 @@ class StreamTotals:
             for source in report.sources:
                 # Its attributes are text, which only newer Sparks write as JSON.
                 said = json.loads(source.json)
-                _merge(self.starts, said["startOffset"] or {}, is_first_kept=True)
-                _merge(self.ends, said["endOffset"] or {}, is_first_kept=False)
+                _merge(self.starts, _offsets(said["startOffset"]), is_first_kept=True)
+                _merge(self.ends, _offsets(said["endOffset"]), is_first_kept=False)
 
     @property
     def offsets(self) -> dict[str, dict[int, tuple[int, int]]]:
@@ -64,3 +64,10 @@ def _merge(
     for topic, partitions in found.items():
         known = into.setdefault(topic, {})
         into[topic] = {**partitions, **known} if is_first_kept else {**known, **partitions}
+
+
+def _offsets(said: Any) -> dict[str, dict[str, int]]:
+    """A position as the source writes it: JSON, in a text of its own where a server passes it on;
+    or ``null`` before there is one."""
+    found = json.loads(said) if isinstance(said, str) else said
+    return found or {}

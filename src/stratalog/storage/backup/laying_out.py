@@ -10,7 +10,6 @@ import uuid
 from collections.abc import Callable
 from contextlib import suppress
 
-from stratalog.config.topic_names import CLUSTER_METADATA_TOPIC
 from stratalog.errors import DiskError
 from stratalog.storage.backup.copying import Progress, read_checked
 from stratalog.storage.backup.errors import BackupError
@@ -39,6 +38,7 @@ from stratalog.storage.layout import (
     replica_directory,
     segment_file,
 )
+from stratalog.topic_names import CLUSTER_METADATA_TOPIC
 
 RESTORING_DIRECTORY = ".stratalog-restoring"
 

@@ -14,7 +14,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from stratalog.config import BrokerConfig
-from stratalog.config.topic_names import KAFKAS_OWN_TOPICS
 from stratalog.errors import DiskError, OutOfResourcesError, StratalogError
 from stratalog.storage.cleaning.cleaner import LogCleaner
 from stratalog.storage.commits.appending_work import AppendWork
@@ -36,6 +35,7 @@ from stratalog.storage.directory import LogDirectory
 from stratalog.storage.janitor import Janitor
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
+from stratalog.topic_names import KAFKAS_OWN_TOPICS
 
 __all__ = [
     "ALREADY_COMMITTED",
