@@ -149,7 +149,7 @@ class World:
         server.setblocking(False)
         if send_bytes is not None:
             server.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_bytes)
-        end = End(self, Connection(self.shared, server, lambda: self.now_ms), client)
+        end = End(self, Connection(self.shared, server, self.now_ms), client)
         self.ends.append(end)
         return end
 

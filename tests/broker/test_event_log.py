@@ -6,19 +6,16 @@ import json
 import logging
 import os
 import re
-import selectors
-import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
-from typing import Any
 
 from broker_parts import append, broker_parts, create_topic
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stratalog.broker.broker_loop import BrokerLoop, BrokerSelector
 from stratalog.broker.event_log import (
     BURST,
     INTERVAL_MS,
@@ -30,7 +27,7 @@ from stratalog.broker.event_log import (
     start_event_log,
     stop_event_log,
 )
-from stratalog.broker.loop_lag import STALL_NS, BrokerLoop, TimedSelector, note_lag, watch_loop
+from stratalog.broker.loop_lag import STALL_NS, note_lag, watch_loop
 from stratalog.broker.metrics import Metrics
 from stratalog.broker.state_events import StateEvents
 from stratalog.metadata.dynamic_configs import ConfigChange, ConfigOperation
@@ -415,76 +412,11 @@ def test_waiting_for_something_to_do_is_no_lag() -> None:
     # Looked at when a wait ends and when the next begins.
     moments = iter([10, 17, 1000, 1003, 2000])
     lags: list[int] = []
-    with closing(TimedSelector(lambda: next(moments))) as turns:
+    with closing(BrokerSelector(lambda: next(moments))) as turns:
         turns.watch(lags.append)
         for _ in range(3):
             turns.select(0)
     assert lags == [7, 3]
-
-
-class Looking(TimedSelector):
-    """Notes how it waits, and never does; by its clock a look takes 60 µs."""
-
-    def __init__(self) -> None:
-        self.looks: list[float | None] = []
-        moments = count(0, 60_000)
-        super().__init__(lambda: next(moments))
-
-    def _wait(self, timeout: float | None) -> list[Any]:
-        self.looks.append(timeout)
-        return super()._wait(0)
-
-
-def test_after_some_work_the_loop_looks_again_before_it_sleeps_and_only_then() -> None:
-    ours, theirs = socket.socketpair()
-    with closing(Looking()) as turns, ours, theirs:
-        turns.register(ours, selectors.EVENT_READ)
-        turns.select(None)  # nothing has been done yet
-        theirs.send(b"x")
-        turns.select(None)
-        ours.recv(1)
-        turns.select(None)
-        turns.select(None)
-
-        assert turns.looks == [None, None, 0, None, None]
-
-
-def test_it_does_not_look_again_where_somebody_was_sent_much() -> None:
-    ours, theirs = socket.socketpair()
-    with closing(Looking()) as turns, ours, theirs:
-        turns.register(ours, selectors.EVENT_READ)
-        theirs.send(b"x")
-        turns.select(None)
-        ours.recv(1)
-        turns.rest()
-        turns.looks.clear()
-        turns.select(None)
-
-        assert turns.looks == [None]
-
-
-def test_it_looks_for_longer_where_that_paid_the_last_time() -> None:
-    ours, theirs = socket.socketpair()
-    with closing(Looking()) as turns, ours, theirs:
-        turns.register(ours, selectors.EVENT_READ)
-        theirs.send(b"x")
-        turns.select(None)
-        turns.select(None)  # it is still there: found by looking again
-        ours.recv(1)
-        turns.looks.clear()
-        turns.select(None)
-
-        assert turns.looks == [0, 0, 0, None]
-
-
-def test_who_only_waits_for_room_in_a_socket_is_not_looked_for() -> None:
-    ours, theirs = socket.socketpair()
-    with closing(Looking()) as turns, ours, theirs:
-        turns.register(ours, selectors.EVENT_WRITE)
-        turns.select(None)
-        turns.select(None)
-
-        assert turns.looks == [None, None]
 
 
 def test_a_stall_is_an_event() -> None:

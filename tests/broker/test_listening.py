@@ -76,15 +76,20 @@ def test_no_more_connections_than_allowed_and_again_when_some_have_gone(
 
 
 def test_who_is_idle_for_too_long_is_let_go_and_who_is_not_stays(tmp_path: Path) -> None:
-    with running_broker(tmp_path, connections_max_idle_ms="600000") as broker:
-        client = Client(address(broker))
-        assert is_answered(client)
+    with (
+        running_broker(tmp_path, connections_max_idle_ms="600000") as broker,
+        Client(address(broker)) as idle,
+        Client(address(broker)) as busy,
+    ):
+        assert is_answered(idle)
+        assert is_answered(busy)
+        sweep(broker, 0)  # by which they are seen to have done something
         sweep(broker, 599_000)
-        assert is_answered(client)
+        assert is_answered(busy)
         sweep(broker, 601_000)
-        assert client.is_closed_by_broker()
-        assert broker.broker.services.metrics.connections == 0
-        client.close()
+        assert idle.is_closed_by_broker()
+        assert is_answered(busy)
+        assert broker.broker.services.metrics.connections == 1
 
 
 def test_who_waits_for_an_answer_is_not_idle_and_who_has_gone_is_not_waited_for(

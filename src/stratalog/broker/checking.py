@@ -55,8 +55,7 @@ class CheckedAhead:
             partition = self._services.replicas.find(key)
             assert partition is not None, "unknown partitions were refused before"
             rules = partition.log.produce_rules
-            codec = records[_CODEC_POSITION] & _CODEC_MASK
-            if codec == 0 and rules.codec in (None, codec):
+            if is_plain(records, rules):
                 checked[key] = records
                 continue
             work.append((key, rules))
@@ -116,6 +115,11 @@ class CheckedAhead:
             services.workers, _check_all, held, work, services.clock
         )
         job.add_done_callback(done)
+
+
+def is_plain(records: memoryview, rules: ProduceRules) -> bool:
+    """Whether the batch comes and stays uncompressed, so that its log can check it."""
+    return not records[_CODEC_POSITION] & _CODEC_MASK and not rules.codec
 
 
 def _check_all(

@@ -28,6 +28,7 @@ from stratalog.broker.framing import (
     Part,
     Ticket,
     is_whole,
+    unpack_size,
     wanted_bytes,
 )
 from stratalog.broker.memory import RequestMemory
@@ -64,14 +65,15 @@ class Shared:
 
 
 class Connection:
-    def __init__(self, shared: Shared, sock: socket.socket, now_ms: Callable[[], int]) -> None:
+    def __init__(self, shared: Shared, sock: socket.socket, now_ms: int) -> None:
         self.peer: Any = sock.getpeername()
         self.is_closed = False
-        # When it last did something, for who looks after idle ones; and what its owner keeps here.
-        self.active_ms = now_ms()
+        # For who looks after idle ones: when it was last seen to have done something, and whether
+        # it has since. And what its owner keeps here.
+        self.active_ms = now_ms
+        self.was_active = False
         self.session: Any = None
         self.on_close: Callable[[], None] = lambda: None
-        self._now_ms = now_ms
         self._shared = shared
         self._loop = shared.loop
         self._socket = sock
@@ -94,6 +96,7 @@ class Connection:
         self._is_retired = False
         self._is_last = False  # after what has been taken, it is closed
         self._is_taking = False
+        self._has_more = False  # of what is being taken
         self._is_holding = False
         self._is_reading = True
         self._is_waiting_for_memory = False
@@ -200,7 +203,7 @@ class Connection:
             return 0
         if count == 0:
             self._ended()
-        self.active_ms = self._now_ms()
+        self.was_active = True
         return count
 
     def _ended(self) -> None:
@@ -236,7 +239,7 @@ class Connection:
         self._is_taking = True
         try:
             while not self.is_closed and filled - start >= SIZE_BYTES:
-                end = start + SIZE_BYTES + int.from_bytes(buffer[start : start + SIZE_BYTES], "big")
+                end = start + SIZE_BYTES + unpack_size(buffer, start)[0]
                 if end > filled:
                     self._check_size(buffer, start, filled)
                     break
@@ -248,6 +251,7 @@ class Connection:
                 if end - start > _LARGE_BYTES:
                     self._check_size(buffer, start, filled)
                 frame = buffer[start + SIZE_BYTES : end]
+                self._has_more = end < filled
                 handle(self, frame)
                 if len(frame) > _LARGE_BYTES:
                     self._hold_request(frame)
@@ -390,7 +394,7 @@ class Connection:
             self._out.extend(ready)
             pending.popleft()
         # What answers several requests of one read goes out in one piece.
-        if self._is_taking and len(self._out) < _HELD_MAX and len(parts) <= 1:
+        if self._has_more and self._is_taking and len(self._out) < _HELD_MAX and len(parts) <= 1:
             self._is_holding = True
         else:
             self._is_holding = False
@@ -410,7 +414,7 @@ class Connection:
         burden = self._burden
         if size_bytes > 0:
             burden.moved_bytes += size_bytes
-            self.active_ms = self._now_ms()
+            self.was_active = True
             if size_bytes >= _MUCH_BYTES:
                 self._shared.rest()
         if self._out:

@@ -6,14 +6,15 @@ connection, as in Apache Kafka; ApiVersions of any version is answered.
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol
 
 from stratalog.broker.connection import Connection
+from stratalog.broker.framing import Part
 from stratalog.broker.metrics import Metrics
 from stratalog.broker.requests import Encoded, Handler, Request
 from stratalog.errors import ProtocolError, StratalogError, UnsupportedVersionError
-from stratalog.protocol.api import ApiKey, is_supported
+from stratalog.protocol.api import SUPPORTED, ApiKey
 from stratalog.protocol.api_versions import encode_too_new
 from stratalog.protocol.codec import (
     decode_request,
@@ -78,7 +79,12 @@ class Dispatcher:
         quotas: Quotas | None = None,
     ) -> None:
         self._loop = loop
-        self._handlers: dict[int, Handler] = {int(key): each for key, each in handlers.items()}
+        # By API and version.
+        self._handlers: dict[tuple[int, int], Handler] = {
+            (int(key), version): each
+            for key, each in handlers.items()
+            for version in range(SUPPORTED[key].lowest, SUPPORTED[key].highest + 1)
+        }
         self.metrics = metrics
         self._max_frame_bytes = max_frame_bytes
         self._report = report
@@ -129,8 +135,8 @@ class Dispatcher:
             key == 0,
         )
         connection.expect(request)
-        handler = self._handlers.get(key)
-        if handler is None or not is_supported(key, version):
+        handler = self._handlers.get((key, version))
+        if handler is None:
             self._refuse_version(connection, request)
             return
         request.body = decode_request(key, version, frame, position)
@@ -169,29 +175,38 @@ class Dispatcher:
     def answer(self, connection: Connection, request: Request, response: Any) -> None:
         if connection.is_closed:
             return
-        duration_ns = time.perf_counter_ns() - request.received_ns
+        if response is not None and self._quotas is not None:
+            response = self._throttled(connection, request, response)
         key = request.api_key
-        self.metrics.request_done(key, duration_ns, getattr(response, "error_code", 0) != 0)
-        if response is None:
-            connection.answer(request, ())
-            return
-        if self._quotas is not None:
-            throttle_ms = self._quotas.throttle_ms(request, 0)
-            if throttle_ms:
-                if type(response) is not Encoded:
-                    response = response._replace(throttle_time_ms=throttle_ms)
-                connection.mute(throttle_ms)
-        version, correlation_id = request.api_version, request.correlation_id
         try:
-            if type(response) is Encoded:
-                parts = frame_response_body(key, version, correlation_id, response.body)
-            else:
-                parts = encode_response(key, version, correlation_id, response)
+            parts = self._encode(request, response)
         except StratalogError as error:
             self.failed(connection, error)
             connection.close()
             return
-        connection.answer(request, parts)  # type: ignore[arg-type]
+        duration_ns = time.perf_counter_ns() - request.received_ns
+        connection.answer(request, parts)
+        # After it is on its way: nobody waits for what is counted.
+        self.metrics.request_done(key, duration_ns, getattr(response, "error_code", 0) != 0)
+
+    def _encode(self, request: Request, response: Any) -> Sequence[Part]:
+        if response is None:
+            return ()
+        key, version, correlation_id = request.api_key, request.api_version, request.correlation_id
+        if type(response) is Encoded:
+            parts = frame_response_body(key, version, correlation_id, response.body)
+        else:
+            parts = encode_response(key, version, correlation_id, response)
+        return parts  # type: ignore[return-value]
+
+    def _throttled(self, connection: Connection, request: Request, response: Any) -> Any:
+        assert self._quotas is not None
+        throttle_ms = self._quotas.throttle_ms(request, 0)
+        if throttle_ms:
+            if type(response) is not Encoded:
+                response = response._replace(throttle_time_ms=throttle_ms)
+            connection.mute(throttle_ms)
+        return response
 
 
 def elements_of(body: Any) -> int:

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterable, Sequence
+from struct import Struct
 from typing import TYPE_CHECKING, Protocol
 
 from typing_extensions import Buffer
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 SIZE_BYTES = 4
 
 Part = Buffer | FileSlice
+
+unpack_size = Struct(">I").unpack_from
 
 
 class Ticket(Protocol):
@@ -45,7 +48,8 @@ class FrameHandler(Protocol):
 
 def wanted_bytes(buffer: memoryview | bytearray) -> int:
     """How long the frame is that starts there."""
-    return SIZE_BYTES + int.from_bytes(buffer[:SIZE_BYTES], "big")
+    (size_bytes,) = unpack_size(buffer)
+    return SIZE_BYTES + int(size_bytes)
 
 
 def is_whole(buffer: memoryview) -> bool:

@@ -97,7 +97,7 @@ class Acceptor:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             do_not_pace_within(sock)
-            connection = Connection(self._shared, sock, self._now_ms)
+            connection = Connection(self._shared, sock, self._now_ms())
         except OSError:
             sock.close()  # it has gone again already
             return
@@ -121,6 +121,9 @@ class Acceptor:
         memory = self._shared.memory
         stalled = []
         for connection in list(self._dispatcher.connections):
+            if connection.was_active:
+                connection.was_active = False
+                connection.active_ms = now_ms
             is_idle = connection.active_ms < idle_since_ms and not connection.is_waiting
             if is_idle or connection.has_gone():
                 connection.close()

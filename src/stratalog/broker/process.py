@@ -41,8 +41,8 @@ def run_broker(
     before = {number: signal.signal(number, _stop_start) for number in _SIGNALS}
     open_files_max = _allow_open_files()
     try:
+        from stratalog.broker.broker_loop import BrokerLoop
         from stratalog.broker.event_log import log_event, start_event_log, stop_event_log
-        from stratalog.broker.loop_lag import BrokerLoop
         from stratalog.broker.server import Broker
         from stratalog.config import BrokerConfig
 

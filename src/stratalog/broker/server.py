@@ -16,6 +16,7 @@ from typing import Any
 
 from stratalog.broker.admin import AdminServer
 from stratalog.broker.alarm import Alarm
+from stratalog.broker.broker_loop import BrokerLoop
 from stratalog.broker.committing import CommitRunner
 from stratalog.broker.connection import SCRATCH_BYTES, Shared
 from stratalog.broker.dispatcher import Dispatcher
@@ -32,7 +33,7 @@ from stratalog.broker.handlers.produce import ProduceHandlers
 from stratalog.broker.handlers.producer_ids import ProducerIdHandlers
 from stratalog.broker.handlers.topics import TopicHandlers
 from stratalog.broker.listening import SWEEP_MS, Acceptor, bind, run_later
-from stratalog.broker.loop_lag import BrokerLoop, watch_loop
+from stratalog.broker.loop_lag import watch_loop
 from stratalog.broker.memory import RequestMemory, answer_files_within
 from stratalog.broker.metrics import Metrics
 from stratalog.broker.requests import Handler

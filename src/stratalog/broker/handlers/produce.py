@@ -1,9 +1,10 @@
 """Produce: batches from the receive buffer to their logs, without a Python object for a record."""
 
+from functools import partial
 from struct import Struct
 from typing import NamedTuple
 
-from stratalog.broker.checking import Checked, CheckedAhead, Refused
+from stratalog.broker.checking import Checked, CheckedAhead, Refused, is_plain
 from stratalog.broker.error_mapping import code_of, message_of
 from stratalog.broker.requests import Handler, Request
 from stratalog.broker.services import Services
@@ -49,12 +50,12 @@ Results = dict[TopicPartition, AppendResult]
 
 
 class Asked(NamedTuple):
-    """A topic of a request: its name, the name and id that the client used, its partitions."""
+    """A topic of a request: the name and id that the client used, and its partitions."""
 
-    topic: str
     name: str
     topic_id: bytes
-    partitions: list[int]
+    # A partition that is named twice is answered once.
+    partitions: dict[TopicPartition, None]
 
 
 class ProduceHandlers:
@@ -71,41 +72,64 @@ class ProduceHandlers:
     def produce(self, request: Request) -> None:
         body: ProduceRequest = request.body
         has_ids = request.api_version >= _FIRST_WITH_TOPIC_IDS
+        find = self._replicas.find_at
         entries: dict[TopicPartition, memoryview] = {}
         refused: Results = {}
         asked: list[Asked] = []
-        for topic in body.topic_data:
-            name = self._names.by_id(topic.topic_id) if has_ids else topic.name
-            if topic.partition_data:
-                # A partition that is named twice is answered once.
-                partitions = list(dict(topic.partition_data))
-                asked.append(Asked(name, topic.name, topic.topic_id, partitions))
-            for index, records in topic.partition_data:
-                key = TopicPartition(name, index)
-                try:
-                    if not name and has_ids:
-                        raise UnknownTopicIdError(topic.topic_id.hex())
-                    if self._replicas.find(key) is None:
-                        raise UnknownTopicError(name, index)
-                    entries[key] = checked(records, request.api_version)
-                except StratalogError as error:
-                    refused[key] = AppendResult(error=error.with_traceback(None))
+        are_plain = True
+        for topic_name, topic_id, partition_data in body.topic_data:
+            name = self._names.by_id(topic_id) if has_ids else topic_name
+            keys: dict[TopicPartition, None] = {}
+            for index, records in partition_data:
+                partition = find(name, index)
+                if partition is None:
+                    key = TopicPartition(name, index)
+                    refused[key] = AppendResult(error=_unknown(key, topic_id, has_ids=has_ids))
+                else:
+                    log = partition.log
+                    key = log.topic_partition
+                    try:
+                        entries[key] = batch = checked(records, request.api_version)
+                        are_plain = are_plain and is_plain(batch, log.produce_rules)
+                    except StratalogError as error:
+                        refused[key] = AppendResult(error=error.with_traceback(None))
+                keys[key] = None
+            if keys:
+                asked.append(Asked(topic_name, topic_id, keys))
 
         # From here on nobody needs the records but who appends them: the answer may have to wait.
         acks, timeout_ms = body.acks, body.timeout_ms
         request.body = None
+        respond = partial(self._respond, request, acks, asked, refused)
+        if are_plain:
+            self._append(request, acks, timeout_ms, respond, entries)
+        else:
+            append = partial(self._append, request, acks, timeout_ms, respond)
+            self._ahead.check(request, entries, append)
 
-        def append(checked: Checked, refused_ahead: Refused) -> None:
+    def _append(
+        self,
+        request: Request,
+        acks: int,
+        timeout_ms: int,
+        respond: AppendResponse,
+        entries: Checked,
+        refused_ahead: Refused | None = None,
+    ) -> None:
+        """What could be checked has been."""
+        if refused_ahead:
+            respond_all = respond
+
             def respond(results: Results) -> None:
-                found = {**results, **refused_ahead} if refused_ahead else results
-                self._respond(request, acks, asked, found, refused)
+                respond_all({**results, **refused_ahead})
 
-            told: AppendResponse = respond
-            if self._replicas.are_paused(checked):
-                checked, told = self._keep(request, checked, respond)
-            self._replicas.append_records(checked, told, required_acks=acks, timeout_ms=timeout_ms)
-
-        self._ahead.check(request, entries, append)
+        self._replicas.append_records(
+            entries,
+            respond,
+            required_acks=acks,
+            timeout_ms=timeout_ms,
+            keep=partial(self._keep, request),
+        )
 
     def _keep(
         self, request: Request, checked: Checked, respond: AppendResponse
@@ -131,36 +155,26 @@ class ProduceHandlers:
         request: Request,
         acks: int,
         asked: list[Asked],
-        results: Results,
         refused: Results,
+        results: Results,
     ) -> None:
-        metrics = self._metrics
         failure: StratalogError | None = None
         responses = []
-        for topic in asked:
+        for name, topic_id, keys in asked:
             answers = []
-            for index in topic.partitions:
-                key = TopicPartition(topic.topic, index)
+            for key in keys:
                 info, error = results[key] if key in results else refused[key]
                 if error is not None:
                     failure = error
-                    metrics.produce_failed(topic.topic)
-                    answers.append(
-                        self._refusal(topic.topic, index, error, info, is_from_log=key in results)
-                    )
-                    continue
-                assert info is not None, "what was not refused was appended"
-                if info.is_duplicate:
-                    metrics.produced(topic.topic, 0, 0)  # it was counted when it was appended
+                    answer = self._refusal(key, error, info, is_from_log=key in results)
                 else:
-                    count = info.last_offset - info.first_offset + 1
-                    metrics.produced(topic.topic, info.size_bytes, count)
-                answers.append(
-                    PartitionProduceResponse(
-                        index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset
+                    assert info is not None, "what was not refused was appended"
+                    answer = PartitionProduceResponse(
+                        *(key.partition, 0, info.first_offset),
+                        *(info.log_append_time_ms, info.log_start_offset),
                     )
-                )
-            responses.append(TopicProduceResponse(topic.name, topic.topic_id, answers))
+                answers.append(answer)
+            responses.append(TopicProduceResponse(name, topic_id, answers))
         if acks != 0:
             is_elsewhere = isinstance(failure, NotLeaderError)
             endpoints = self._endpoints() if is_elsewhere else ()
@@ -170,11 +184,27 @@ class ProduceHandlers:
         else:
             # There is no answer to say it in; a client that has to connect again looks around.
             request.close(f"a produce request with acks=0 failed: {failure}")
+        self._count(asked, refused, results)
+
+    def _count(self, asked: list[Asked], refused: Results, results: Results) -> None:
+        """When the answer is on its way: nobody waits for this."""
+        metrics = self._metrics
+        for _, _, keys in asked:
+            for key in keys:
+                info, error = results[key] if key in results else refused[key]
+                if error is not None:
+                    metrics.produce_failed(key.topic)
+                    continue
+                assert info is not None, "what was not refused was appended"
+                if info.is_duplicate:
+                    metrics.produced(key.topic, 0, 0)  # it was counted when it was appended
+                else:
+                    count = info.last_offset - info.first_offset + 1
+                    metrics.produced(key.topic, info.size_bytes, count)
 
     def _refusal(
         self,
-        name: str,
-        index: int,
+        key: TopicPartition,
         error: StratalogError,
         info: LogAppendInfo | None,
         *,
@@ -183,7 +213,7 @@ class ProduceHandlers:
         if info is not None:
             # It was appended, and then not replicated in time: where it is, is told all the same.
             return PartitionProduceResponse(
-                index,
+                key.partition,
                 code_of(error),
                 info.first_offset,
                 info.log_append_time_ms,
@@ -198,14 +228,14 @@ class ProduceHandlers:
             )
         leader = LeaderIdAndEpoch()
         log_start_offset = -1
-        partition = self._replicas.find(TopicPartition(name, index))
+        partition = self._replicas.find(key)
         if partition is not None:
             if isinstance(error, NotLeaderError):
                 leader = LeaderIdAndEpoch(partition.leader_id, partition.leader_epoch)
             elif is_from_log and isinstance(error, _REFUSED_BY_THE_LOG):
                 log_start_offset = partition.log.log_start_offset
         return PartitionProduceResponse(
-            index,
+            key.partition,
             code_of(error),
             -1,
             log_start_offset=log_start_offset,
@@ -217,6 +247,12 @@ class ProduceHandlers:
     def _endpoints(self) -> tuple[NodeEndpoint, ...]:
         endpoint = self._services.endpoint
         return (NodeEndpoint(self._services.node_id, endpoint.host, endpoint.port),)
+
+
+def _unknown(key: TopicPartition, topic_id: bytes, *, has_ids: bool) -> StratalogError:
+    if has_ids and not key.topic:
+        return UnknownTopicIdError(topic_id.hex())
+    return UnknownTopicError(key.topic, key.partition)
 
 
 def checked(records: memoryview | None, version: int) -> memoryview:

@@ -1,0 +1,177 @@
+"""The broker's event loop: asyncio's own, but for how it looks for what is ready.
+
+Two things make a small request quick. Who waits for a socket is called from the look itself, not by
+way of asyncio's queue of handles, which took a tenth of such a request. And right after some work
+the loop looks again for a moment before it sleeps, since a client that has been answered often asks
+again at once, and to be woken takes longer than its request.
+
+Sockets that were given to ``add_reader`` and ``add_writer`` are in an epoll of their own. asyncio's
+is one of its members, so that one look sees both.
+"""
+
+import asyncio
+import select
+import selectors
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, TypeVarTuple
+
+# How long the loop looks again before it sleeps. Measured with one record at a time: p50 140 µs
+# without, 82 with, for the same CPU a request. Where it paid the last time it is worth more.
+_LINGER_NS: Final = 50_000
+_LINGER_AGAIN_NS: Final = 150_000
+_EVENTS_MAX: Final = 512
+
+# An error or a hang-up is told to whoever waits, for either.
+_READABLE: Final = ~select.EPOLLOUT
+_WRITABLE: Final = ~select.EPOLLIN
+
+Callback = Callable[[], object]
+_Ts = TypeVarTuple("_Ts")
+Keys = list[tuple[selectors.SelectorKey, int]]
+
+
+class BrokerSelector(selectors.EpollSelector):
+    """``on_failure`` is told what a callback has raised."""
+
+    def __init__(self, now_ns: Callable[[], int] = time.perf_counter_ns) -> None:
+        super().__init__()
+        self._now_ns = now_ns
+        self._on_turn: Callable[[int], None] | None = None
+        self._woken_ns = 0
+        self._was_busy = False
+        self._linger_ns = _LINGER_NS
+        self.on_failure: Callable[[Exception], None] = _raise
+        self._epoll = select.epoll()
+        self._inner = super().fileno()
+        self._epoll.register(self._inner, select.EPOLLIN)
+        self._readers: dict[int, Callback] = {}
+        self._writers: dict[int, Callback] = {}
+
+    def close(self) -> None:
+        self._epoll.close()
+        super().close()
+
+    # --- who is called ------------------------------------------------------------------------
+
+    def set_reader(self, descriptor: int, callback: Callback | None) -> bool:
+        """From now on this one is called, or nobody; whether somebody was before."""
+        return self._set(self._readers, descriptor, callback)
+
+    def set_writer(self, descriptor: int, callback: Callback | None) -> bool:
+        return self._set(self._writers, descriptor, callback)
+
+    def _set(
+        self, callbacks: dict[int, Callback], descriptor: int, callback: Callback | None
+    ) -> bool:
+        was_watched = descriptor in self._readers or descriptor in self._writers
+        before = callbacks.pop(descriptor, None)
+        if callback is not None:
+            callbacks[descriptor] = callback
+        events = (select.EPOLLIN if descriptor in self._readers else 0) | (
+            select.EPOLLOUT if descriptor in self._writers else 0
+        )
+        if not events:
+            if was_watched:
+                self._epoll.unregister(descriptor)
+        elif was_watched:
+            self._epoll.modify(descriptor, events)
+        else:
+            try:
+                self._epoll.register(descriptor, events)
+            except OSError:
+                del callbacks[descriptor]
+                raise
+        return before is not None
+
+    # --- looking ------------------------------------------------------------------------------
+
+    def watch(self, on_turn: Callable[[int], None] | None) -> None:
+        """Tell how long each turn takes, from the next on: the one at hand is that of a start or a
+        stop."""
+        self._on_turn = on_turn
+        self._woken_ns = 0
+
+    def rest(self) -> None:
+        """Somebody was sent much, and asks for more only after reading it: to look again meanwhile
+        was a fifth of the CPU of a fetch of 1 MB."""
+        self._was_busy = False
+
+    def select(self, timeout: float | None = None) -> Keys:
+        """Call who waits for what is ready, and return what asyncio itself waits for."""
+        if self._on_turn is not None and self._woken_ns:
+            self._on_turn(self._now_ns() - self._woken_ns)
+        ready = self._look(timeout)
+        self._woken_ns = self._now_ns()
+        keys: Keys = []
+        self._was_busy = False
+        for descriptor, events in ready:
+            if descriptor == self._inner:
+                keys = super().select(0)
+                self._was_busy = any(wanted & selectors.EVENT_READ for _, wanted in keys)
+            elif events & _READABLE and descriptor in self._readers:
+                # Who only waits for a socket to take more has no reason to hurry.
+                self._was_busy = True
+        # Now, since one of them may ask for rest.
+        for descriptor, events in ready:
+            if events & _READABLE and (callback := self._readers.get(descriptor)) is not None:
+                self._call(callback)
+            if events & _WRITABLE and (callback := self._writers.get(descriptor)) is not None:
+                self._call(callback)
+        return keys
+
+    def _call(self, callback: Callback) -> None:
+        try:
+            callback()
+        except Exception as error:  # noqa: BLE001 - the others are called all the same
+            self.on_failure(error)
+
+    def _look(self, timeout: float | None) -> list[tuple[int, int]]:
+        """Wait as asked, but right after some work look a few times more before going to sleep."""
+        wait = self._wait
+        if not self._was_busy or timeout == 0:
+            return wait(timeout)
+        now_ns = self._now_ns
+        give_up_ns = now_ns() + self._linger_ns
+        while not (ready := wait(0)) and now_ns() < give_up_ns:
+            pass
+        self._linger_ns = _LINGER_AGAIN_NS if ready else _LINGER_NS
+        return ready or wait(timeout)
+
+    def _wait(self, timeout: float | None) -> list[tuple[int, int]]:
+        try:
+            return self._epoll.poll(timeout, _EVENTS_MAX)
+        except InterruptedError:
+            return []
+
+
+class BrokerLoop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        self.turns = BrokerSelector()
+        self.turns.on_failure = self._failed
+        super().__init__(self.turns)
+
+    def _failed(self, error: Exception) -> None:
+        context = {"message": "a callback of a socket has failed", "exception": error}
+        self.call_exception_handler(context)
+
+    def add_reader(self, fd: Any, callback: Callable[[*_Ts], Any], *args: *_Ts) -> None:
+        self.turns.set_reader(_descriptor(fd), partial(callback, *args))
+
+    def remove_reader(self, fd: Any) -> bool:
+        return self.turns.set_reader(_descriptor(fd), None)
+
+    def add_writer(self, fd: Any, callback: Callable[[*_Ts], Any], *args: *_Ts) -> None:
+        self.turns.set_writer(_descriptor(fd), partial(callback, *args))
+
+    def remove_writer(self, fd: Any) -> bool:
+        return self.turns.set_writer(_descriptor(fd), None)
+
+
+def _descriptor(fd: Any) -> int:
+    return fd if isinstance(fd, int) else int(fd.fileno())
+
+
+def _raise(error: Exception) -> None:
+    raise error
