@@ -344,11 +344,11 @@ class ReplicaManager:
         results = self.read(request)
         available = 0
         is_final = request.max_wait_ms <= 0 or not request.partitions
-        for result in results.values():
-            if result.read is None or result.read.diverging is not None:
+        for read, _ in results.values():
+            if read is None or read.diverging is not None:
                 is_final = True
             else:
-                available += result.read.data.size_bytes
+                available += read.data.size_bytes
         if is_final or available >= request.min_bytes:
             respond(results)
             return None
@@ -366,13 +366,12 @@ class ReplicaManager:
         left, files_left = request.max_bytes, request.files_max
         is_first = True
         for key, asked in request.partitions.items():
-            result = self._read(key, asked, request, left, is_first=is_first)
-            results[key] = result
-            if result.read is None:
+            results[key] = read, _ = self._read(key, asked, request, left, is_first=is_first)
+            if read is None:
                 continue
-            if request.replica_id >= 0 and not is_waited_for and result.read.diverging is None:
+            if request.replica_id >= 0 and not is_waited_for and read.diverging is None:
                 self._follower_fetched(key, request.replica_id, asked)
-            size = result.read.data.size_bytes
+            size = read.data.size_bytes
             if size:
                 files_left -= 1
                 left = max(left - size, 0) if files_left > 0 else 0
@@ -392,21 +391,22 @@ class ReplicaManager:
         isolation = Isolation.LOG_END if request.replica_id >= 0 else request.isolation
         try:
             partition = self.get(key)
+            offset, max_bytes, leader_epoch, last_fetched_epoch, _ = asked
             if request.replica_id >= 0:
-                partition.check_leader(asked.current_leader_epoch)
-                partition.check_follower(request.replica_id, asked.current_leader_epoch)
+                partition.check_leader(leader_epoch)
+                partition.check_follower(request.replica_id, leader_epoch)
             read = partition.read(
-                asked.offset,
-                max_bytes=min(asked.max_bytes, left),
+                offset,
+                max_bytes=min(max_bytes, left),
                 isolation=isolation,
                 min_one_message=is_first,
-                current_leader_epoch=asked.current_leader_epoch,
-                last_fetched_epoch=asked.last_fetched_epoch,
+                current_leader_epoch=leader_epoch,
+                last_fetched_epoch=last_fetched_epoch,
             )
         except StratalogError as error:
             # Without what it was raised through: a request may name very many partitions.
             return FetchResult(error=error.with_traceback(None))
-        return FetchResult(read=read)
+        return FetchResult(read)
 
     def _follower_fetched(self, key: TopicPartition, node_id: int, asked: FetchPartition) -> None:
         partition = self._partitions[key]

@@ -58,13 +58,18 @@ class FetchHandlers:
         wanted: dict[TopicPartition, FetchPartition] = {}
         places: dict[Key, TopicPartition | None] = {}
         unknown: set[TopicPartition] = set()
+        find = self._replicas.find_at
         for key, asked in context.partitions():
             name = self._names.by_id(key[1]) if uses_ids else key[0]
-            place = TopicPartition(name, key[2]) if name or not uses_ids else None
+            partition = find(name, key[2])
+            place: TopicPartition | None = None
+            if partition is not None:
+                place = partition.log.topic_partition
+            elif name or not uses_ids:
+                place = TopicPartition(name, key[2])
+                unknown.add(place)
             places[key] = place
             if place is not None:
-                if self._replicas.find(place) is None:
-                    unknown.add(place)
                 wanted[place] = FetchPartition(
                     asked.fetch_offset,
                     asked.partition_max_bytes,
@@ -80,6 +85,7 @@ class FetchHandlers:
                 (key, self._answer(key, place, results, unknown)) for key, place in places.items()
             ]
             self._respond(request, context, answers, is_consumer=replica_id < 0)
+            self._count(results)
 
         max_bytes = min(body.max_bytes, self._services.config.fetch_max_bytes)
         is_settled = len(wanted) < len(places)  # an unknown topic is told at once
@@ -114,24 +120,31 @@ class FetchHandlers:
         read, error = results[place]
         if read is None:
             assert error is not None, "what was not read was refused"
-            self._metrics.fetch_failed(place.topic)
             return self._refused(place, error, is_unknown=place in unknown)
-        data = read.data
-        self._metrics.fetched(place.topic, data.size_bytes)
-        aborted = data.aborted
-        diverging = read.diverging
-        return PartitionData(
-            key[2],
-            0,
-            read.high_watermark,
-            read.last_stable_offset,
-            read.log_start_offset,
-            EpochEndOffset(diverging.epoch, diverging.end_offset) if diverging else _NOT_DIVERGING,
-            aborted_transactions=None
-            if aborted is None or diverging
-            else [AbortedTransaction(each.producer_id, each.first_offset) for each in aborted],
+        data, high_watermark, last_stable_offset, log_start_offset, diverging = read
+        answer = PartitionData(
+            *(key[2], 0, high_watermark, last_stable_offset, log_start_offset),
+            aborted_transactions=None,
             records=data.records or b"",
         )
+        if diverging is not None:
+            end = EpochEndOffset(diverging.epoch, diverging.end_offset)
+            return answer._replace(diverging_epoch=end)
+        if data.aborted is not None:
+            aborted = [
+                AbortedTransaction(each.producer_id, each.first_offset) for each in data.aborted
+            ]
+            return answer._replace(aborted_transactions=aborted)
+        return answer
+
+    def _count(self, results: dict[TopicPartition, FetchResult]) -> None:
+        """When the answer is on its way: nobody waits for this."""
+        metrics = self._metrics
+        for place, (read, _) in results.items():
+            if read is None:
+                metrics.fetch_failed(place.topic)
+            else:
+                metrics.fetched(place.topic, read.data.size_bytes)
 
     def _refused(
         self, place: TopicPartition, error: StratalogError, *, is_unknown: bool
@@ -157,9 +170,6 @@ class FetchHandlers:
                 endpoints = (NodeEndpoint(self._services.node_id, endpoint.host, endpoint.port),)
                 break
         request.respond(FetchResponse(0, 0, context.session_id, _by_topic(told), endpoints))
-
-
-_NOT_DIVERGING = EpochEndOffset()
 
 
 def _replica_id(request: Request) -> int:
