@@ -3,6 +3,7 @@ answer. What groups do is told in tests/coordinator."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -567,6 +568,28 @@ def test_the_offsets_of_a_topic_go_with_it(tmp_path: Path) -> None:
 
         (group,) = groups.services.groups.all()
         assert not group.offsets
+
+    run(tmp_path, scenario)
+
+
+def test_offsets_do_not_expire_while_their_topic_is_held(tmp_path: Path) -> None:
+    """How long the broker kept them that wrote an adopted directory is not known either."""
+
+    async def scenario(groups: Groups) -> None:
+        services = groups.services
+        groups.commit(5)
+        offsets_topic = services.store.image.topic(OFFSETS_TOPIC)
+        held = replace(offsets_topic, is_held=True)
+        services.store._commit(services.store.image, Update(topics=(held,)))
+        for _ in range(3):
+            services.clock.advance(30 * 86_400_000)  # type: ignore[attr-defined]
+            groups.settle()
+        assert groups.group.offsets.get("t", 0) is not None
+
+        await services.topics.adopt(OFFSETS_TOPIC, {})
+        services.clock.advance(600_000)  # type: ignore[attr-defined]
+        groups.settle()
+        assert services.groups.find(groups.name) is None
 
     run(tmp_path, scenario)
 

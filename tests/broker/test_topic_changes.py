@@ -19,6 +19,7 @@ from stratalog.errors import (
     ConfigError,
     InvalidPartitionsError,
     InvalidReplicationFactorError,
+    InvalidRequestError,
     LogDirectoryError,
     StratalogError,
     TooManyPartitionsError,
@@ -507,7 +508,12 @@ def test_a_held_topic_is_held_until_it_is_adopted(tmp_path: Path) -> None:
         await services.topics.adopt("orders", {"cleanup.policy": "compact"})
         assert not log.is_held
         assert log.config.cleanup_policy == ("compact",)
-        assert services.store.image.topic("orders").configs == {"cleanup.policy": "compact"}
+        # Nor is forgotten what was known of it.
+        known = {"retention.ms": "5", "cleanup.policy": "compact"}
+        assert services.store.image.topic("orders").configs == known
+        with pytest.raises(InvalidRequestError, match="'orders' is not held"):
+            await services.topics.adopt("orders", {})
+        assert services.store.image.topic("orders").configs == known
 
     run(tmp_path, second)
 

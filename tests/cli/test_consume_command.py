@@ -8,9 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
 
 from command_line import CommandLine
+from stratalog.cli.client import Connection
+from stratalog.cli.consume_offsets import Range, Start
+from stratalog.cli.consume_reading import Reading, Wanted
 
 START_MS = 1_700_000_000_000
 
@@ -135,6 +138,27 @@ def test_stored_offsets_are_where_a_group_is(commands: CommandLine, stock: str) 
     assert found == both(range(6, 10), range(2, 3))
 
 
+@pytest.mark.parametrize(
+    ("flags", "offset"),
+    [
+        (["--partition", "0", "--offset", "-2"], 6),
+        (["--offset", "beginning"], 6),
+        (["--partition", "0", "--offset", "stored"], 10),
+    ],
+)
+def test_who_looks_at_some_place_does_not_move_a_group(
+    commands: CommandLine, stock: str, flags: list[str], offset: int
+) -> None:
+    reset = ["--group", "lookers", "--topic", "stock:0", "--to-offset", "6", "--execute"]
+    commands.ok("group", "reset-offsets", *reset)
+
+    read(commands, "--group", "lookers", *flags, "-e")
+
+    (group,) = commands.json("group", "describe", "--group", "lookers")
+    found = {each["partition"]: each["current_offset"] for each in group["offsets"]}
+    assert found == {0: offset}
+
+
 def test_topics_can_be_a_regular_expression(commands: CommandLine) -> None:
     for name in ("several-a", "several-b"):
         commands.ok("topic", "create", name)
@@ -202,6 +226,7 @@ def test_reading_committed_records_reads_them(commands: CommandLine, stock: str)
         (["stock", "--offset", "soon"], "beginning, end, stored"),
         (["stock", "--offset", "stored"], "say which with --group"),
         (["stock", "--from-beginning", "--offset", "3"], "not both"),
+        (["stock", "--group", "a", "--command-property", "group.id=b"], "--group says a, and"),
         (["stock", "--isolation-level", "serializable"], "--isolation-level is one of"),
         (["stock", "--property", "print.everything=true"], "no property print.everything"),
         (["stock", "--value-deserializer", "com.example.Mine"], "without a JVM"),
@@ -214,6 +239,36 @@ def test_options_that_cannot_be_meant_are_one_sentence(
 
     assert reason in said
     assert "\n" not in said
+
+
+def test_a_rebalance_is_not_the_end_of_what_was_there() -> None:
+    """While others are slow to join, a member has nothing, and has not read everything."""
+    wanted = Wanted(
+        topic="stock",
+        pattern=None,
+        partition=None,
+        offsets=Range(Start.BEGINNING),
+        is_placed=False,
+        group="slow",
+        isolation_level="read_committed",
+        exits_at_end=True,
+        max_messages=None,
+        timeout_ms=None,
+        skips_bad=False,
+    )
+    reading = Reading(Connection("127.0.0.1:1"), wanted, lambda _message: b"")
+    told: list[bool] = []
+    for step, partitions in (
+        (reading._assigned, [0, 1]),
+        (reading._revoked, [0, 1]),
+        (reading._assigned, [1]),
+        (reading._revoked, [1]),
+        (reading._assigned, []),
+    ):
+        step(None, [TopicPartition("stock", each) for each in partitions])  # type: ignore[arg-type]
+        told.append(reading._is_done())
+
+    assert told == [False, False, False, False, True]
 
 
 # --- as a process ----------------------------------------------------------------------------

@@ -84,6 +84,30 @@ def test_every_acks_is_written(commands: CommandLine, acks: str) -> None:
     assert [each["value"] for each in written(commands, f"acks{acks}")] == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--command-property", "acks=1"),
+        ("--producer-property", "request.required.acks=0"),
+        ("--command-property", "retries=0"),
+        # What a flag says goes before it, as in Kafka's tool.
+        ("--acks", "all", "--command-property", "acks=17"),
+        ("--acks", "1", "--command-property", "request.required.acks=all"),
+        ("--max-partition-memory-bytes", "1000", "--socket-buffer-size", "65536"),
+        ("--metadata-expiry-ms", "60000", "--command-property", "metadata.max.age.ms=none"),
+    ],
+)
+def test_settings_of_the_client_need_not_be_set_twice_to_agree(
+    commands: CommandLine, flags: tuple[str, ...]
+) -> None:
+    commands.ok("topic", "create", "settings", "--if-not-exists")
+    before = len(written(commands, "settings"))
+
+    commands.ok("produce", "settings", *flags, stdin=b"a\n")
+
+    assert len(written(commands, "settings")) == before + 1
+
+
 def test_a_partition_and_a_file_can_be_named(commands: CommandLine, tmp_path: Path) -> None:
     commands.ok("topic", "create", "placed", "--partitions", "3")
     (tmp_path / "lines.txt").write_bytes(b"a\nb\n")

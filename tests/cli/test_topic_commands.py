@@ -172,13 +172,17 @@ def test_a_held_topic_is_adopted_over_the_admin_port(tmp_path: Path) -> None:
         commands = CommandLine(broker.bootstrap_server)
         before = commands.json("topic", "describe", "found")[0]["configs"]
         wrong = run_stratalog(*adopt, "--log-dir", str(tmp_path), "--config", "nope=1")
+        commands.ok("config", "alter", "--topic", "found", "--add-config", "retention.ms=-1")
         ran = run_stratalog(*adopt, "--log-dir", str(tmp_path))
+        again = run_stratalog("topic", "adopt", "found", "--log-dir", str(tmp_path))
         after = commands.json("topic", "describe", "found")[0]["configs"]
 
     assert (wrong.exit_code, "nope" in wrong.stderr) == (1, True), wrong
     assert ran.exit_code == 0, ran
-    assert "found is adopted with cleanup.policy=compact" in ran.text
-    assert (before, after) == ({}, {"cleanup.policy": "compact"})
+    assert "found is adopted with retention.ms=-1,cleanup.policy=compact" in ran.text
+    assert (before, after) == ({}, {"cleanup.policy": "compact", "retention.ms": "-1"})
+    # What is known is not forgotten by who says nothing of it.
+    assert (again.exit_code, "'found' is not held" in again.stderr) == (1, True), again
 
 
 def test_adopting_needs_a_broker_that_runs(tmp_path: Path) -> None:

@@ -89,6 +89,7 @@ class World:
         self.log = MemoryLog()
         self.partitions = partitions
         self.wakes: list[int] = []
+        self.may_expire = True
         self._ids = 0
         self.coordinator: GroupCoordinator
         self.start()
@@ -108,6 +109,7 @@ class World:
             read=self.log.read,
             steady_clock=self.steady_clock,
             wake=self.wakes.append,
+            may_expire=lambda: self.may_expire,
             new_id=self._new_id,
         )
         for partition in range(self.partitions):

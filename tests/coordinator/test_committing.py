@@ -467,6 +467,29 @@ def test_a_retention_that_the_client_has_asked_for_counts() -> None:
     assert world.offsets() == {("t", 0): 1}
 
 
+def test_a_retention_of_longer_than_time_can_be_told_is_for_ever() -> None:
+    world = World()
+    (codes,) = world.commit(at(0, 1), retention_ms=2**63 - 1)
+    assert codes == [NONE]
+
+    world.advance(1_000 * DAY_MS)
+    assert world.offsets() == {("t", 0): 1}
+    world.start()
+    assert world.offsets() == {("t", 0): 1}
+
+
+def test_nothing_expires_while_nobody_knows_how_long_offsets_are_kept() -> None:
+    world = World()
+    world.may_expire = False
+    world.commit(at(0, 1))
+    world.advance(30 * DAY_MS)
+    assert world.offsets() == {("t", 0): 1}
+
+    world.may_expire = True
+    world.advance(600_000)
+    assert world.coordinator.find(GROUP) is None
+
+
 def test_an_offset_that_is_on_its_way_does_not_expire() -> None:
     world = World(offsets_retention_minutes=1)
     world.commit(at(0, 1))

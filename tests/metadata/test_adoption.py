@@ -105,6 +105,14 @@ def test_a_partition_that_is_not_here_is_known_and_has_no_leader() -> None:
     assert [note for note in adoption.notes if "no leader" in note]
 
 
+def test_without_a_controllers_log_it_is_told_that_there_may_be_more_partitions() -> None:
+    found = directory(replica("orders", 0))
+    told = "may have had more, on other brokers"
+    assert [note for note in adopted(found).notes if told in note]
+    assert not [note for note in adopted(directory()).notes if told in note]
+    assert not [note for note in adopted(found, cluster=recorded()).notes if told in note]
+
+
 def test_a_topic_without_an_id_is_given_one() -> None:
     adoption = adopted(directory(replica("orders", topic_id=None), replica("orders", 1, None)))
     assert topic_of(adoption).topic_id.int > 1

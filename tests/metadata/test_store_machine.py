@@ -223,14 +223,22 @@ class StoreMachine(RuleBasedStateMachine):
 
     # --- configs ------------------------------------------------------------------------------
 
-    @rule(name=names, given_configs=configs, is_known=st.booleans())
-    def replace_configs(self, name: str, given_configs: dict[str, str], is_known: bool) -> None:
-        change = self.store.set_known if is_known else self.store.replace_topic_configs
+    @rule(name=names, given_configs=configs)
+    def replace_configs(self, name: str, given_configs: dict[str, str]) -> None:
         may = name in self.topics and given_configs not in BAD_CONFIGS
+        change = self.store.replace_topic_configs
         assert self.refused(lambda: change(name, given_configs)) == (not may)
         if may:
             self.topics[name].configs = dict(given_configs)
-            self.topics[name].is_held &= not is_known
+
+    @rule(name=names, given_configs=configs)
+    def set_known(self, name: str, given_configs: dict[str, str]) -> None:
+        topic = self.topics.get(name)
+        may = topic is not None and topic.is_held and given_configs not in BAD_CONFIGS
+        assert self.refused(lambda: self.store.set_known(name, given_configs)) == (not may)
+        if may:
+            topic.configs |= given_configs
+            topic.is_held = False
 
     @rule(name=names, given_configs=configs)
     def set_configs(self, name: str, given_configs: dict[str, str]) -> None:

@@ -98,9 +98,9 @@ class AdminPages:
             isinstance(value, str) for value in configs.values()
         ):
             raise InvalidRequestError('the body is not {"configs": {name: value, ...}} of strings')
-        await self.services.topics.adopt(name, configs)
-        log_event("topic_adopted", topic=name, configs=len(configs))
-        return JSONResponse({"topic": name, "configs": configs})
+        topic = await self.services.topics.adopt(name, configs)
+        log_event("topic_adopted", topic=name, configs=len(topic.configs))
+        return JSONResponse({"topic": name, "configs": dict(topic.configs)})
 
     async def leases(self, _request: Request) -> Response:
         return _json_rows({}, "leases", lease_admin.leases(self.services))

@@ -98,7 +98,13 @@ def read_controller(directories: Sequence[LogDirectory]) -> ClusterMetadata | No
         return None
     files, path = found[0]
     names = [entry.name for entry in files.list(path)]
-    return read_cluster_metadata(names, lambda name: read_file(files, f"{path}/{name}"))
+    try:
+        return read_cluster_metadata(names, lambda name: read_file(files, f"{path}/{name}"))
+    except AdoptionError as error:
+        raise AdoptionError(
+            f"{path} cannot be read ({error}). Apache Kafka may mend it by being started once; if "
+            "it is moved away, topics are adopted without their configs, and held"
+        ) from error
 
 
 def _replicas(directory: LogDirectory) -> list[tuple[str, ReplicaDirectoryName]]:

@@ -178,7 +178,7 @@ def _metadata_place(directories: Sequence[LogDirectory]) -> LogDirectory:
 
 
 class _TopicConfigs:
-    """What the store knows of a topic's configs; None if they are not known, or it is none."""
+    """What the store knows of a topic's configs, which may not be all; None if it is no topic."""
 
     def __init__(self, store: SqliteMetadataStore) -> None:
         self._store = store
@@ -196,11 +196,13 @@ class _TopicConfigs:
         if topic not in configs:
             found = image.topics.get(topic)
             configs[topic] = (
-                None
-                if found is None or found.is_held
-                else TopicConfig.from_properties(found.configs, broker=broker)
+                None if found is None else TopicConfig.from_properties(found.configs, broker=broker)
             )
         return configs[topic]
+
+    def is_held(self, topic: str) -> bool:
+        found = self._store.image.topics.get(topic)
+        return found is None or found.is_held
 
 
 class _Opening:
@@ -229,11 +231,13 @@ class _Opening:
         self._check_node()
         plan = self._reconcile()
         image = self._store.image
+        known = _TopicConfigs(self._store)
         logs = LogManager(
             self._store.broker,
             files=self._directories[0].files,
             clock=self._clock,
-            topic_config=_TopicConfigs(self._store),
+            topic_config=known,
+            is_held=known.is_held,
             identity=Identity(image.cluster_id, image.node_id, uuid.UUID(int=0)),
             directories=self._directories,
             is_threaded=is_threaded,
@@ -241,14 +245,16 @@ class _Opening:
         is_going_on = is_for_a_moment and self._was_left_cleanly()
         logs.start()
         try:
+            known_epochs = {log.topic_partition: log.epochs.latest_epoch for log in logs}
             self._create(logs, plan)
             self._name(logs)
-            self._lead(logs, begin_epochs=not self._is_first and not is_going_on)
+            if not is_going_on:
+                self._begin_epochs(known_epochs)
+            for_each_online(self._directories, self._assign_epochs)
         except BaseException:
             logs.shutdown()
             raise
-        if self._store.path != IN_MEMORY:
-            self._leave_pointers()
+        self._leave_pointers()
         for name, topic in self._store.image.topics.items():
             if topic.is_held:
                 self._held.setdefault(name, "its configs are not known")
@@ -290,6 +296,8 @@ class _Opening:
             if what.node_id is None:
                 identity = Identity(adoption.cluster_id, adoption.node_id, uuid.uuid4())
                 directory.assign_identity(identity)
+        # Nor is one whose file names no cluster, unless it says where its metadata is.
+        self._leave_pointers()
         self._store.initialize(adoption.cluster_id, adoption.node_id, adoption.update)
 
     def _check_node(self) -> None:
@@ -306,11 +314,20 @@ class _Opening:
                     f"{found.path} holds logs and no meta.properties says whose: it is not a "
                     "directory of this broker, and can only be adopted by itself"
                 )
-        elif (found.cluster_id, found.node_id) != (image.cluster_id, image.node_id):
+            return
+        # Before 0.10.1 Kafka named no cluster. Such a directory is ours if it was adopted.
+        cluster_id = found.cluster_id or (image.cluster_id if self._was_adopted(found) else "")
+        if (cluster_id, found.node_id) != (image.cluster_id, image.node_id):
             raise LogDirectoryError(
                 f"{found.path} belongs to node {found.node_id} of cluster {found.cluster_id!r}, "
                 f"not to node {image.node_id} of {image.cluster_id!r}"
             )
+
+    def _was_adopted(self, found: FoundDirectory) -> bool:
+        files = self._directories[0].files
+        return self._is_first or any(
+            files.exists(f"{found.path}/{name}") for name in (METADATA_FILE, METADATA_POINTER)
+        )
 
     def _reconcile(self) -> Reconciliation:
         found = []
@@ -386,28 +403,26 @@ class _Opening:
                 except DiskError as error:
                     log.fail(error)
 
-    def _lead(self, logs: LogManager, *, begin_epochs: bool) -> None:
+    def _begin_epochs(self, known: Mapping[TopicPartition, int]) -> None:
         """Who reads with an epoch learns from a new one that its leader was started again; so each
-        start begins one, above whatever the log itself knows. Adoption has just done so."""
+        start begins one, above whatever the log itself knows. Adoption has just done so, but where
+        recovery has found a later one in a log than its files told."""
         node_id = self._store.image.node_id
-        if begin_epochs:
-            known = {log.topic_partition: log.epochs.latest_epoch for log in logs}
-            self._store.change_partitions(
-                [
-                    PartitionChange(
-                        name=topic.name,
-                        partition=each.partition,
-                        leader=node_id,
-                        leader_epoch_above=known.get(
-                            TopicPartition(topic.name, each.partition), -1
-                        ),
+        changes = []
+        for topic in self._store.image.topics.values():
+            for each in topic.partitions:
+                latest = known.get(TopicPartition(topic.name, each.partition), -1)
+                is_begun = self._is_first and latest < each.leader_epoch
+                if node_id in each.isr and not is_begun:
+                    changes.append(
+                        PartitionChange(
+                            name=topic.name,
+                            partition=each.partition,
+                            leader=node_id,
+                            leader_epoch_above=latest,
+                        )
                     )
-                    for topic in self._store.image.topics.values()
-                    for each in topic.partitions
-                    if node_id in each.isr
-                ]
-            )
-        for_each_online(self._directories, self._assign_epochs)
+        self._store.change_partitions(changes)
 
     def _assign_epochs(self, directory: LogDirectory) -> None:
         image = self._store.image
@@ -420,6 +435,8 @@ class _Opening:
         assign_together(directory.files, directory.path, wanted)
 
     def _leave_pointers(self) -> None:
+        if self._store.path == IN_MEMORY:
+            return
         place = self._store.path.removesuffix(f"/{METADATA_FILE}")
         content = f"{place}\n".encode()
         for directory in self._online:

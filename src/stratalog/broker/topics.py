@@ -326,7 +326,8 @@ class TopicChanges:
         return await self._change(lambda: self._configured(stored, validate_only))
 
     async def adopt(self, name: str, configs: Mapping[str, str | None]) -> TopicMetadata:
-        """``configs`` are all that a held topic overrides: it is kept by them from now on."""
+        """``configs`` are, with those that are known, all that a held topic overrides: it is kept
+        by them from now on."""
 
         def stored() -> TopicMetadata:
             return self._store.set_known(name, configs)

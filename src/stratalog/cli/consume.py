@@ -133,7 +133,7 @@ def consume(
         partition=partition,
         offsets=parse_offsets(offset or (), from_beginning=from_beginning),
         is_placed=partition is not None or bool(offset),
-        group=group or client.settings.get("group.id"),
+        group=_group(group, client.settings.get("group.id")),
         isolation_level=isolation_level,
         exits_at_end=exit_at_end,
         max_messages=max_messages,
@@ -148,6 +148,12 @@ def consume(
     reading.run()
     if output is OutputFormat.TABLE:
         write_error(f"Processed a total of {plural(reading.count, 'message')}")
+
+
+def _group(option: str | None, setting: str | None) -> str | None:
+    if option and setting and option != setting:
+        raise UsageError(f"Which group? --group says {option}, and the setting group.id {setting}.")
+    return option or setting
 
 
 def _topic(name: str | None, topic: str | None, include: str | None) -> str | None:

@@ -50,6 +50,11 @@ class Wanted:
     def is_member(self) -> bool:
         return self.group is not None and not self.is_placed
 
+    @property
+    def commits(self) -> bool:
+        """Who looks at some place does not move the group; who goes on from where it is does."""
+        return self.is_member or (self.group is not None and self.offsets.start is Start.STORED)
+
 
 class Reading:
     """One run: made, ``run``, and then ``count`` is how many records were printed."""
@@ -84,7 +89,7 @@ class Reading:
             "client.id": "console-consumer",
             # A name is needed even by who joins no group.
             "group.id": wanted.group or "stratalog-console-consumer",
-            "enable.auto.commit": wanted.group is not None,
+            "enable.auto.commit": wanted.commits,
             # Only what was printed is committed, not what has been fetched.
             "enable.auto.offset.store": False,
             "enable.partition.eof": True,
@@ -217,6 +222,8 @@ class Reading:
         self._ends |= {(each.topic, each.partition): None for each in partitions}
 
     def _revoked(self, _consumer: "Consumer", partitions: Any) -> None:
+        # What was not read yet may come back: nothing has ended before the next assignment.
+        self._is_assigned = False
         for each in partitions:
             self._ends.pop((each.topic, each.partition), None)
 
@@ -259,7 +266,7 @@ class Reading:
 
     def _store(self, consumer: "Consumer", last: "dict[Place, Message]") -> None:
         """What was printed is committed now and then, and at the end."""
-        if self._wanted.group is not None:
+        if self._wanted.commits:
             for message in last.values():
                 consumer.store_offsets(message)
 

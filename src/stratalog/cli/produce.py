@@ -7,6 +7,7 @@ silence means that the broker has acknowledged every line.
 import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
 
@@ -15,6 +16,7 @@ import typer
 from stratalog.cli.client import (
     DEFAULT_BOOTSTRAP_SERVER,
     BootstrapOption,
+    Connection,
     client_error,
     command_config_option,
     command_property_option,
@@ -41,6 +43,13 @@ if TYPE_CHECKING:
     from confluent_kafka import Producer
 
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+# The library's second name of a setting; the later of the two would count.
+_ALIASES = {
+    "acks": "request.required.acks",
+    "compression.type": "compression.codec",
+    "linger.ms": "queue.buffering.max.ms",
+    "retries": "message.send.max.retries",
+}
 _ERRORS_TOLD = 5
 _COUNTED_BYTES = 1 << 16
 
@@ -88,11 +97,15 @@ def produce(
         typer.Option("--compression-codec", help="none, gzip (if no value), snappy, lz4, zstd."),
     ] = "none",
     acks: Annotated[
-        str, typer.Option("--request-required-acks", "--acks", help="0, 1, -1 or all.")
-    ] = "-1",
+        str | None,
+        typer.Option("--request-required-acks", "--acks", help="0, 1, -1 or all: the default."),
+    ] = None,
     sync: Annotated[bool, typer.Option("--sync", help="Send one record at a time.")] = False,
     batch_size: Annotated[
-        int | None, typer.Option("--batch-size", min=1, help="Bytes of a batch.")
+        int | None,
+        typer.Option(
+            "--batch-size", "--max-partition-memory-bytes", min=1, help="Bytes of a batch."
+        ),
     ] = None,
     linger_ms: Annotated[
         int | None, typer.Option("--timeout", min=0, help="How long a batch waits to fill, in ms.")
@@ -109,6 +122,13 @@ def produce(
     ] = None,
     max_memory_bytes: Annotated[
         int | None, typer.Option("--max-memory-bytes", min=1024, help="What may wait to be sent.")
+    ] = None,
+    metadata_expiry_ms: Annotated[
+        int | None,
+        typer.Option("--metadata-expiry-ms", min=1, help="How often leaders are asked for."),
+    ] = None,
+    socket_buffer_size: Annotated[
+        int | None, typer.Option("--socket-buffer-size", min=1, help="Bytes of the socket.")
     ] = None,
     command_property: Annotated[
         list[str] | None, command_property_option("--producer-property")
@@ -136,21 +156,24 @@ def produce(
         (each, value.encode("utf-8", "surrogateescape"))
         for each, value in pairs(header or (), "--header").items()
     )
-    settings = _settings(
-        acks,
+    wanted = connection(bootstrap_server, command_config, command_property)
+    wanted, settings = _settings(
+        wanted,
         {
-            "compression.type": compression_codec,
+            "acks": acks,
+            "compression.type": None if compression_codec == "none" else compression_codec,
             "linger.ms": linger_ms,
             "batch.size": batch_size,
             "retries": retries,
             "retry.backoff.ms": retry_backoff_ms,
             "request.timeout.ms": request_timeout_ms,
+            "metadata.max.age.ms": metadata_expiry_ms,
+            "socket.send.buffer.bytes": socket_buffer_size,
             "queue.buffering.max.kbytes": None
             if max_memory_bytes is None
             else max_memory_bytes // 1024,
         },
     )
-    wanted = connection(bootstrap_server, command_config, command_property)
     with _lines(file) as lines, _watched(lines, file) as watched:
         producer = wanted.producer(settings)
         sending = _Sending(producer, chosen, partition, fixed, is_sync=sync)
@@ -245,20 +268,30 @@ def _tell(sending: _Sending, output: OutputFormat) -> None:
         raise typer.Exit(1)
 
 
-def _settings(acks: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    is_all = acks in ("-1", "all")
-    return {
-        "acks": acks,
+def _settings(wanted: Connection, flags: Mapping[str, Any]) -> tuple[Connection, dict[str, Any]]:
+    """The connection and the settings of its producer: what a flag says goes before what was set
+    as a property of the client, as in Kafka's tool, and that before what is set here."""
+    given = {name: value for name, value in flags.items() if value is not None}
+    overruled = {*given, *(_ALIASES[name] for name in given if name in _ALIASES)}
+    kept = {name: value for name, value in wanted.settings.items() if name not in overruled}
+
+    def chosen(name: str) -> Any:
+        return given.get(name, kept.get(name, kept.get(_ALIASES[name])))
+
+    is_all = chosen("acks") in (None, "-1", "all")
+    settings: dict[str, Any] = {
+        "compression.type": "none",
         "client.id": "console-producer",
         # Kafka's own clients never write a record twice, nor out of order, unless told to.
-        "enable.idempotence": is_all and given["retries"] != 0,
+        "enable.idempotence": is_all and str(chosen("retries")) != "0",
         # The same key goes to the same partition as from Kafka's own clients.
         "partitioner": "murmur2_random",
         # A person waits: half a minute, not the five of the library.
         "message.timeout.ms": 30_000,
         "topic.metadata.propagation.max.ms": 5_000,
-        **{name: value for name, value in given.items() if value is not None},
+        **given,
     }
+    return replace(wanted, settings=kept), settings
 
 
 def _reader(

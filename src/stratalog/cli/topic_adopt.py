@@ -27,7 +27,8 @@ def adopt(
         typer.Option(
             "--config",
             metavar="NAME=VALUE",
-            help="A config of the topic; may be repeated. Without any, the defaults count.",
+            help="A config of the topic; may be repeated. Others count as they are known, or by "
+            "default.",
         ),
     ] = None,
     log_dir: Annotated[
@@ -46,7 +47,8 @@ def adopt(
 ) -> None:
     """Give the configs of a topic that is held without them.
 
-    Until they are known, nothing of the topic is deleted or compacted.
+    Until they are known, nothing of the topic is deleted or compacted. Those that are known, as
+    'stratalog config describe' shows them, stay unless they are given anew.
 
     \b
     Example:
@@ -56,10 +58,13 @@ def adopt(
     chosen = {each: value.strip() for each, value in pairs(configs, "--config").items()}
     path = f"/v1/topics/{quote(name, safe='')}/adopt"
     answer = _post(url, path, secret, {"configs": chosen}, what=f"Adopting topic {name}")
+    if not isinstance(answer, dict) or not isinstance(answer.get("configs"), dict):
+        answer = {"topic": name, "configs": chosen}
     if output is OutputFormat.JSON:
-        write_json(answer if isinstance(answer, dict) else {"topic": name, "configs": chosen})
+        write_json(answer)
         return
-    told = ",".join(f"{each}={value}" for each, value in chosen.items()) or "the defaults"
+    overrides = answer["configs"]
+    told = ",".join(f"{each}={value}" for each, value in overrides.items()) or "the defaults"
     write_line(f"Topic {name} is adopted with {told}. Retention and cleaning go on.")
 
 

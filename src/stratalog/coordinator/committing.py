@@ -23,6 +23,7 @@ from stratalog.protocol.error_codes import ErrorCode
 DEFAULT_RETENTION = -1
 
 _MINUTE_MS = 60_000
+_FAR_FUTURE_MS = 2**63 - 1  # what a record can hold; a client may ask for more
 _GROUPS_A_STEP = 50
 
 
@@ -107,7 +108,7 @@ class Committing:
         now_ms = self._clock.now_ms()
         expire_ms = NO_TIMESTAMP
         if request.retention_ms != DEFAULT_RETENTION:
-            expire_ms = now_ms + request.retention_ms
+            expire_ms = min(now_ms + request.retention_ms, _FAR_FUTURE_MS)
         longest = self._config.offset_metadata_max_bytes
         codes: list[ErrorCode] = []
         changes: dict[TopicAndPartition, CommittedOffset | None] = {}

@@ -64,11 +64,13 @@ class GroupCoordinator:
         create_offsets_topic: Callable[[], None] = lambda: None,
         wake: Callable[[int], None] = lambda _deadline_ms: None,
         partition_count: Callable[[], int] | None = None,
+        may_expire: Callable[[], bool] = lambda: True,
         new_id: Callable[[], str] | None = None,
     ) -> None:
         """``read(partition)`` gives the whole batches of a partition, some at a time;
         ``partition_count`` those of the topic, if it is there. ``clock`` tells the time of day,
-        ``steady_clock`` what has passed; one does for both where nobody sets it."""
+        ``steady_clock`` what has passed; one does for both where nobody sets it. Unless
+        ``may_expire``, nothing is forgotten because it is old."""
         self.create_offsets_topic = create_offsets_topic
         self._config = config
         self._clock = clock
@@ -76,6 +78,7 @@ class GroupCoordinator:
         self._append = append
         self._read = read
         self._wake = wake
+        self._may_expire = may_expire
         self._partition_count = partition_count or (lambda: config.offsets_topic_num_partitions)
         self._timers = Timers(wake)
         self._rebalances = Rebalances(config, clock, steady, self._timers)
@@ -142,7 +145,8 @@ class GroupCoordinator:
         )
 
     def _expire(self, shard: Shard) -> Iterator[None]:
-        yield from self._committing.expire(shard)
+        if self._may_expire():
+            yield from self._committing.expire(shard)
         if shard.is_active:
             self._expire_later(shard)
 

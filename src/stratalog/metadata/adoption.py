@@ -224,6 +224,11 @@ class _Plan:
         if len(by_name) != len(recorded):
             raise AdoptionError(f"{CLUSTER_METADATA_TOPIC} has two topics of one name")
         here = self._replicas(found, by_name)
+        if here and self.cluster is None:
+            self.notes.append(
+                "there is no log of a controller here: topics have as many partitions as are "
+                "found, and may have had more, on other brokers"
+            )
         topics = []
         for name in sorted({*by_name, *here}):
             _check_name(name)

@@ -21,6 +21,7 @@ from typing_extensions import Buffer
 from stratalog.errors import AdoptionError, CorruptBatchError, RecordError
 from stratalog.metadata.image import CLUSTER_DEFAULT, NO_LEADER
 from stratalog.metadata.record_schemas import METADATA_RECORDS
+from stratalog.records import find_valid_batch, read_headers
 from stratalog.records.columns import iterate_columns
 from stratalog.records.control import ControlType, parse_control_record
 from stratalog.records.messages import decode_framed
@@ -124,6 +125,7 @@ def _is_footer(record: _Record) -> bool:
 
 
 def _read_log(replay: "_Replay", name: str, data: Buffer) -> None:
+    _check_end(name, data)
     metadata = replay.metadata
     for record in _records(name, data):
         if record.offset < metadata.end_offset:
@@ -134,6 +136,18 @@ def _read_log(replay: "_Replay", name: str, data: Buffer) -> None:
             )
         replay.add(name, record)
         metadata.end_offset += 1
+
+
+def _check_end(name: str, data: Buffer) -> None:
+    """A write that was interrupted is at the end. Where a whole batch follows, something else is
+    wrong, and what comes after it would be missed."""
+    try:
+        headers = read_headers(data)
+    except RecordError as error:
+        raise AdoptionError(f"{name}: {error}") from error
+    end = headers[-1].position + headers[-1].size_bytes if headers else 0
+    if find_valid_batch(data, end, 0, 0, 2**63 - 1) >= 0:
+        raise AdoptionError(f"{name}: what is at byte {end} is no batch, and batches follow it")
 
 
 def _records(name: str, data: Buffer) -> Iterator[_Record]:

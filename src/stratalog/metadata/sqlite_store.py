@@ -255,7 +255,13 @@ class SqliteMetadataStore:
     def set_known(self, name: str, configs: Mapping[str, str | None]) -> TopicMetadata:
         with self._lock:
             topic = self.image.topic(name)
-            texts = dynamic_configs.check_topic_configs(configs, self.broker)
+            if not topic.is_held:
+                raise InvalidRequestError(
+                    f"topic {name!r} is not held: its configs are known, and can be altered"
+                )
+            # What is known of it stays: who adds the rest may not know that it would go.
+            known = {**topic.configs, **configs}
+            texts = dynamic_configs.check_topic_configs(known, self.broker)
             return self._put(replace(topic, configs=texts, is_held=False))
 
     def alter_broker_configs(

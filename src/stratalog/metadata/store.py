@@ -85,7 +85,8 @@ class MetadataStore(Protocol):
     ) -> None: ...
 
     def set_known(self, name: str, configs: Mapping[str, str | None]) -> TopicMetadata:
-        """``configs`` are all that a held topic overrides: it is no longer held."""
+        """``configs`` are, with those that are known, all that a held topic overrides: it is no
+        longer held. A topic that is not held is refused."""
 
     def allocate_producer_ids(self) -> range:
         """A block of producer ids that nobody was or will be given but the caller."""

@@ -46,6 +46,9 @@ from stratalog.storage.layout import (
 from stratalog.storage.log import Log
 from stratalog.topic_names import CLUSTER_METADATA_TOPIC
 
+# Of meta.properties: of ZooKeeper's times, and of KRaft's.
+_META_VERSIONS = (0, 1)
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
@@ -172,11 +175,15 @@ class LogDirectory:
         try:
             properties = parse_properties(read_file(self.files, path))
             version = int(properties["version"])
-            node = properties["node.id" if version >= 1 else "broker.id"]
+            if version not in _META_VERSIONS:
+                raise CorruptFileError(path, f"has version {version}, which is not known")
+            node_id = int(properties["node.id" if version == 1 else "broker.id"])
+            if not 0 <= node_id < 2**31:
+                raise CorruptFileError(path, f"says node {node_id}, which none is")
             directory_id = properties.get("directory.id")
             return Identity(
                 properties.get("cluster.id", ""),
-                int(node),
+                node_id,
                 parse_id(directory_id) if directory_id else uuid.UUID(int=0),
             )
         except (KeyError, ValueError, ConfigError) as error:
@@ -200,7 +207,10 @@ class LogDirectory:
         found = self.identity()
         if found is None:
             self.assign_identity(Identity(wanted.cluster_id, wanted.node_id, uuid.uuid4()))
-        elif (found.cluster_id, found.node_id) != (wanted.cluster_id, wanted.node_id):
+        elif (found.cluster_id or wanted.cluster_id, found.node_id) != (
+            wanted.cluster_id,
+            wanted.node_id,
+        ):
             raise LogDirectoryError(
                 f"{self.path} belongs to node {found.node_id} of cluster "
                 f"{found.cluster_id!r}, not to node {wanted.node_id} of {wanted.cluster_id!r}"

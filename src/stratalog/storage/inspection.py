@@ -82,11 +82,19 @@ class Replica:
         return place
 
 
+def _named(directory: str) -> TopicPartition:
+    """By its own name, as a broker does: a link may lead to one of another name."""
+    try:
+        return parse_replica_directory(os.path.basename(directory)).topic_partition
+    except TopicNameError:
+        name = os.path.basename(os.path.realpath(directory))  # of "." and the like
+        return parse_replica_directory(name).topic_partition
+
+
 def list_replica(files: FileSystem, directory: str) -> Replica:
     """What is in a replica's directory now."""
     directory = _plain(directory)
-    name = os.path.basename(os.path.realpath(directory))
-    topic_partition = parse_replica_directory(name).topic_partition
+    topic_partition = _named(directory)
     sizes: dict[int, dict[str, Entry]] = {}
     snapshots, others = [], set()
     for entry in _entries(files, directory):

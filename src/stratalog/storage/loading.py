@@ -112,7 +112,8 @@ class LogLoader:
     """Opens logs as their manager wants them.
 
     ``topic_config`` says what is known of a topic's configs. Where that is None, the log opens
-    with the broker's defaults and is held: they may not be what the topic was kept by.
+    with the broker's defaults and is held: they may not be what the topic was kept by. So it is
+    where ``is_held`` says that there may be more than is known.
     """
 
     def __init__(
@@ -122,6 +123,7 @@ class LogLoader:
         clock: Clock,
         *,
         topic_config: Callable[[str], TopicConfig | None] | None,
+        is_held: Callable[[str], bool] = lambda _topic: False,
         handles: HandleCache,
         progress: LoadProgress,
         flush_later: Callable[[Log], bool],
@@ -134,6 +136,7 @@ class LogLoader:
         self._clock = clock
         self._default = TopicConfig.from_properties({}, broker=config)
         self._topic_config = topic_config or (lambda _topic: self._default)
+        self._is_held = is_held
         self._handles = handles
         self._progress = progress
 
@@ -163,7 +166,8 @@ class LogLoader:
         # Descriptors are counted on one thread: while a log is opened on another, by itself.
         context = self._context(replica.directory)
         context.handles = HandleCache(16)
-        known = self._topic_config(replica.topic_partition.topic)
+        topic = replica.topic_partition.topic
+        known = self._topic_config(topic)
         log = open_log(
             replica.path,
             known or self._default,
@@ -174,7 +178,7 @@ class LogLoader:
             high_watermark=replica.high_watermark,
             progress=self._progress.scanned,
         )
-        log.is_held = known is None
+        log.is_held = known is None or self._is_held(topic)
         log.hand_over(self._handles)
         self._progress.opened()
         return log
@@ -189,7 +193,7 @@ class LogLoader:
         context.handles = HandleCache(16)  # as above: it may be made on a thread of its own
         known = self._topic_config(topic)
         log = open_log(path, known or self._default, context, clean=True)
-        log.is_held = known is None
+        log.is_held = known is None or self._is_held(topic)
         log.hand_over(self._handles)
         return log
 

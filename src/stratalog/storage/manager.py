@@ -67,8 +67,9 @@ from stratalog.storage.tasks import change_periods, schedule_tasks
 
 class LogManager:
     """``topic_config`` gives what is known of a topic's configs. None means that nothing is: such
-    a log is opened and served, and neither retention nor cleaning touches it. With
-    ``is_threaded=False`` logs are cleaned and files removed by ``run_due`` itself."""
+    a log is opened and served, and neither retention nor cleaning touches it; nor that of a topic
+    that ``is_held``. With ``is_threaded=False`` logs are cleaned and files removed by ``run_due``
+    itself."""
 
     def __init__(
         self,
@@ -77,6 +78,7 @@ class LogManager:
         files: FileSystem | None = None,
         clock: Clock | None = None,
         topic_config: Callable[[str], TopicConfig | None] | None = None,
+        is_held: Callable[[str], bool] = lambda _topic: False,
         identity: Identity | None = None,
         directories: Sequence[LogDirectory] | None = None,
         show_progress: Callable[[LoadProgress], None] = lambda _progress: None,
@@ -110,6 +112,7 @@ class LogManager:
             self.files,
             self.clock,
             topic_config=topic_config,
+            is_held=is_held,
             handles=self._handles,
             progress=self.progress,
             flush_later=lambda log: self.flush_later(log),

@@ -302,9 +302,16 @@ def make_coordinator(services: Services, wake: "Callable[[int], None]") -> Group
         create_offsets_topic=create_offsets_topic,
         wake=wake,
         partition_count=partition_count,
+        may_expire=partial(_may_expire, services),
     )
     _listen(services, coordinator)
     return coordinator
+
+
+def _may_expire(services: Services) -> bool:
+    """Of a directory that was adopted nobody may have said how long its broker kept offsets."""
+    topic = services.store.image.topics.get(OFFSETS_TOPIC)
+    return topic is None or not topic.is_held
 
 
 def _listen(services: Services, coordinator: GroupCoordinator) -> None:
