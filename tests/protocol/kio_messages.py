@@ -47,12 +47,23 @@ def module_of(api_key: int) -> Any:
     return import_module(f"stratalog.protocol.messages.{CODECS[api_key].module}")
 
 
-def _decoder(side: str, api_key: int, version: int) -> Any:
-    return getattr(module_of(api_key), f"DECODE_{side.upper()}")[version]
+def _layout(side: str, api_key: int, version: int) -> Any:
+    """What a message looks like in one version, to be compared with other versions."""
+    is_flexible = schema(side, api_key, version).__flexible__
+    return is_flexible, _fields(getattr(module_of(api_key), side.upper()), version)
 
 
-# Versions of one layout share a function: the newest of each stands for all.
-EVERY_LAYOUT = list({_decoder(*message): message for message in EVERY_MESSAGE}.values())
+def _fields(layout: Any, version: int) -> Any:
+    return layout[0], tuple(
+        (kind, 0 <= nullable_from <= version, tag, *(_fields(one, version) for one in inner))
+        if first <= version <= last
+        else None
+        for kind, first, last, nullable_from, tag, *inner in layout[1:]
+    )
+
+
+# The newest of all versions that look the same stands for them.
+EVERY_LAYOUT = list({_layout(*message): message for message in EVERY_MESSAGE}.values())
 FLEXIBLE_LAYOUTS = [message for message in EVERY_LAYOUT if schema(*message).__flexible__]
 
 

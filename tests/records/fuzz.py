@@ -19,6 +19,7 @@ from array import array
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from stratalog.errors import StratalogError
 from stratalog.records import (
@@ -567,7 +568,80 @@ def _encode(data: array, rng: random.Random) -> None:
         assert decoder.rows == count
 
 
+# --- messages of the wire protocol ---------------------------------------------------------------
+
+
+class _Inner(NamedTuple):
+    text: Any = ""
+    numbers: Any = ()
+    number: Any = 0
+
+
+class _Message(NamedTuple):
+    number: Any = 0
+    text: Any = None
+    raw: Any = b""
+    topic_id: Any = bytes(16)
+    inner: Any = ()
+    batches: Any = None
+    one: Any = None
+    texts: Any = ()
+    tagged: Any = 0
+    tagged_inner: Any = ()
+
+
+_INNER_LAYOUT = (
+    _Inner,
+    ("string", 0, 1, -1, -1),
+    ("[]int32", 0, 1, 0, -1),
+    ("float64", 1, 1, -1, -1),
+)
+_MESSAGE_LAYOUT = (
+    _Message,
+    ("int16", 0, 1, -1, -1),
+    ("string", 0, 1, 0, -1),
+    ("bytes", 0, 1, 0, -1),
+    ("uuid", 0, 1, -1, -1),
+    ("[]struct", 0, 1, 0, -1, _INNER_LAYOUT),
+    ("records", 0, 1, 0, -1),
+    ("struct", 0, 1, 0, -1, _INNER_LAYOUT),
+    ("[]string", 0, 1, -1, -1),
+    ("int64", 1, 1, -1, 0),
+    ("[]struct", 1, 1, -1, 3, _INNER_LAYOUT),
+)
+_MESSAGES = [
+    kernels.MessageCodec(
+        "fuzzed", _MESSAGE_LAYOUT, version, is_flexible=version > 0, is_header_flexible=version > 0
+    )
+    for version in (0, 1)
+]
+
+
+def _messages(data: array, rng: random.Random) -> None:
+    """A message, mutated; what is read of it is written and read again as the same."""
+    codec = rng.choice(_MESSAGES)
+    inner = _Inner("text" * rng.choice((0, 1, 40)), range(rng.choice((0, 1, 2000))), 1.5)
+    message = _Message(
+        *(7, rng.choice((None, "é")), rng.choice((None, bytes(rng.choice((0, 9, 200)))))),
+        *(b"u" * 16, (inner,) * rng.randrange(4), data, rng.choice((None, inner)), ("a", "")),
+        *(rng.choice((0, -1)), (inner,) * rng.randrange(2)),
+    )
+    frame = b"".join(map(bytes, codec.encode_response(5, message)))[4:]
+    hostile = array("B", bytes(mutate(rng, frame)))
+    read = codec.decode_response(hostile)
+    written = b"".join(map(bytes, codec.encode_response(*read)))[4:]
+    again = codec.decode_response(written)
+    assert repr(_plain(again)) == repr(_plain(read))  # as text, where NaN is NaN
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    return bytes(value) if isinstance(value, memoryview) else value
+
+
 TARGETS: tuple[Target, ...] = (
+    _messages,
     _encode,
     _time_ranges,
     _build_map,

@@ -1,1 +1,1 @@
-"""Writes the wire protocol's codecs from Kafka's message schemas."""
+"""Writes the wire protocol's values and layouts from Kafka's message schemas."""

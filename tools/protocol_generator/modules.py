@@ -1,20 +1,14 @@
-"""Puts one API's module together: its values, its codecs, and the tables of them by version."""
+"""Puts one API's module together: its values, and the layouts of its messages."""
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import re
-from pathlib import Path
 
-from protocol_generator.decoding import Decoder, annotation, constant, default_name
-from protocol_generator.encoding import Encoder
+from protocol_generator.layouts import layout_name, struct_layout, versions_of
 from protocol_generator.schema import Field, Struct, api_name, load, load_data, merge, structs_of
-from protocol_generator.source import Layouts
 
 SIDES = ("request", "response")
-
-_WIRE = Path(__file__).parents[2] / "src/stratalog/protocol/wire.py"
 
 
 @dataclasses.dataclass
@@ -80,54 +74,22 @@ def _rename(struct: Struct, names: set[str], prefix: str) -> Struct:
 
 
 def module_source(api: Api) -> str:
-    layouts = Layouts()
-    functions: list[str] = []
-    tables: list[str] = []
-    for side in api.messages:
-        for direction in ("decode", "encode"):
-            made, table = _functions(api, side, direction, layouts)
-            functions += made
-            tables += table
-    values = [line for struct in _in_order(api) for line in _value_class(api, struct)]
-    body = [*values, "", *layouts.lines(), "", "", *functions, *tables]
+    body = [line for struct in _in_order(api) for line in _value_class(struct)]
+    body += [line for struct in _in_order(api) for line in _layout(api, struct)]
     return "\n".join([*_head(api, "\n".join(body)), *body]) + "\n"
 
 
-def _functions(
-    api: Api, side: str, direction: str, layouts: Layouts
-) -> tuple[list[str], list[str]]:
-    """The functions of one side and direction; versions of one layout share one function."""
-    by_body: dict[str, str] = {}
-    lines: list[str] = []
-    table: list[str] = []
-    class_name = next(iter(api.messages[side].values())).name
-    has_records = any(m.has_records for m in api.messages[side].values())
-    returned = "list[Sized]" if has_records else "bytearray"
-    for version, message in api.messages[side].items():
-        if direction == "decode":
-            decoder = Decoder(layouts, has_records, api.merged)
-            body = decoder.message(message, class_name)
-        else:
-            body = Encoder(layouts, api.merged).message(message)
-        text = "\n".join(body)
-        name = by_body.get(text)
-        if name is None:
-            name = by_body[text] = f"_{direction}_{side}_v{version}"
-            buffer = "memoryview" if has_records else "bytes"
-            signature = (
-                f"(buffer: {buffer}, position: int) -> {class_name}:"
-                if direction == "decode"
-                else f"(value: Any) -> {returned}:"
-            )
-            lines += [f"def {name}{signature}", *body, "", ""]
-        table.append(f"    {version}: {name},")
-    kind = (
-        f"Callable[[{'memoryview' if has_records else 'bytes'}, int], {class_name}]"
-        if direction == "decode"
-        else f"Callable[[{class_name}], {returned}]"
-    )
-    head = f"{direction.upper()}_{side.upper()}: dict[int, {kind}] = {{"
-    return lines, [head, *table, "}", ""]
+def _layout(api: Api, struct: Struct) -> list[str]:
+    """A struct's layout, which is the same on all sides that have it."""
+    name = layout_name(struct)
+    layouts: list[list[str]] = []
+    for side, messages in api.messages.items():
+        if versions := versions_of(messages, struct.name):
+            layouts.append(struct_layout(struct, versions))
+        if struct.name == next(iter(messages.values())).name:
+            name = side.upper()
+    assert all(layout == layouts[0] for layout in layouts), f"{struct.name} differs by side"
+    return [f"{name}: Layout = ({', '.join(layouts[0])},)", ""]
 
 
 def _in_order(api: Api) -> list[Struct]:
@@ -146,44 +108,35 @@ def _in_order(api: Api) -> list[Struct]:
     return [api.merged[name] for name in ordered]
 
 
-def _value_class(api: Api, struct: Struct) -> list[str]:
+def _value_class(struct: Struct) -> list[str]:
     lines = [f"class {struct.name}(NamedTuple):"]
     for field in struct.fields:
         # These two hide methods of tuple, which nobody calls on a message.
         hides = "  # type: ignore[assignment]" if field.name in ("index", "count") else ""
-        lines.append(
-            f"    {field.name}: {annotation(field, is_decoded=False)} = {field.default}{hides}"
-        )
-    lines += ["", ""]
-    if any(_is_default_of(field, struct) for s in api.merged.values() for field in s.fields):
-        lines += [f"{default_name(struct)} = {struct.name}()", "", ""]
-    return lines
+        lines.append(f"    {field.name}: {annotation(field)} = {field.default}{hides}")
+    return [*lines, "", ""]
 
 
-def _is_default_of(field: Field, struct: Struct) -> bool:
-    return field.struct is not None and constant(field) == default_name(struct)
-
-
-_WORD = re.compile(r"\w+")
-
-
-def _wire_names() -> set[str]:
-    """What wire.py defines at its top level, read without importing it."""
-    names: set[str] = set()
-    for node in ast.parse(_WIRE.read_text()).body:
-        if isinstance(node, ast.FunctionDef):
-            names.add(node.name)
-        elif isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names |= {target.id for target in targets if isinstance(target, ast.Name)}
-    return names
+def annotation(field: Field) -> str:
+    """The Python type of a field: records, which are views when decoded, are anything that has a
+    length when they are to be sent."""
+    kinds = {
+        "string": "str",
+        "bytes": "bytes",
+        "uuid": "bytes",
+        "records": "Records",
+        "bool": "bool",
+        "float64": "float",
+    }
+    inner = kinds.get(field.kind, "int") if field.struct is None else field.struct.name
+    if field.is_array:
+        inner = f"Sequence[{inner}]"
+    return f"{inner} | None" if field.is_nullable else inner
 
 
 def _head(api: Api, body: str) -> list[str]:
-    words = set(_WORD.findall(body))
-    used = sorted(words & _wire_names())
-    abstract = [name for name in ("Callable", "Sequence", "Sized") if name in words]
-    structs = [name for name in ("Struct", "unpack_from") if f"{name}(" in body]
+    words = set(re.findall(r"\w+", body))
+    used = [name for name in ("NO_UUID", "Layout", "Records") if name in words]
     versions = next(iter(api.messages.values()))
     title = "".join(part.capitalize() for part in api.name.split("_"))
     if api.api_key is not None:
@@ -195,13 +148,10 @@ def _head(api: Api, body: str) -> list[str]:
         "`make protocol`.",
         '"""',
         "",
-        f"from collections.abc import {', '.join(abstract)}",
-        *([f"from struct import {', '.join(structs)}"] if structs else []),
-        "from typing import Any, NamedTuple",
+        *(["from collections.abc import Sequence"] if "Sequence" in words else []),
+        "from typing import NamedTuple",
         "",
         f"from stratalog.protocol.wire import {', '.join(used)}",
-        "",
-        "new = tuple.__new__",
         "",
         "",
     ]

@@ -26,17 +26,8 @@ WIRE_KINDS = {
     "datetime_i64": "int64",
 }
 
-# struct's letter and size of every kind that has a fixed size.
-FIXED = {
-    "int8": ("b", 1),
-    "int16": ("h", 2),
-    "uint16": ("H", 2),
-    "int32": ("i", 4),
-    "int64": ("q", 8),
-    "float64": ("d", 8),
-    "bool": ("?", 1),
-    "uuid": ("16s", 16),
-}
+# The kinds that have a fixed size.
+FIXED = ("int8", "int16", "uint16", "int32", "int64", "float64", "bool", "uuid")
 
 IMPLICIT_DEFAULTS = {
     "bool": "False",
@@ -59,8 +50,8 @@ class Field:
     struct: Struct | None
 
     @property
-    def is_fixed(self) -> bool:
-        return self.kind in FIXED and not self.is_array
+    def has_records(self) -> bool:
+        return self.kind == "records" or (self.struct is not None and self.struct.has_records)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,34 +65,8 @@ class Struct:
         return [field for field in self.fields if field.tag is None]
 
     @property
-    def tagged(self) -> list[Field]:
-        return sorted((f for f in self.fields if f.tag is not None), key=lambda f: f.tag or 0)
-
-    @property
-    def smallest_bytes(self) -> int:
-        """The fewest bytes that an encoded one can have."""
-        total = 1 if self.is_flexible else 0
-        return total + sum(smallest_bytes(field, self.is_flexible) for field in self.untagged)
-
-    @property
     def has_records(self) -> bool:
-        return any(
-            field.kind == "records" or (field.struct is not None and field.struct.has_records)
-            for field in self.fields
-        )
-
-
-def smallest_bytes(field: Field, is_flexible: bool) -> int:
-    if field.is_array:
-        return 1 if is_flexible else 4
-    if field.kind in FIXED:
-        return FIXED[field.kind][1]
-    if field.kind == "struct":
-        assert field.struct is not None
-        return 1 if field.is_nullable else field.struct.smallest_bytes
-    if is_flexible:
-        return 1
-    return 2 if field.kind == "string" else 4
+        return any(field.has_records for field in self.fields)
 
 
 def api_name(api_key: int) -> str:

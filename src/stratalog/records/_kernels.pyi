@@ -1,9 +1,11 @@
 """Types of the compiled module (see _kernels.pyx and the .pxi files it includes)."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, final
+from collections.abc import Callable, Iterable, Sequence, Sized
+from typing import Any, Generic, Protocol, TypeVar, final
 
 from typing_extensions import Buffer
+
+Header = TypeVar("Header")
 
 # --- headers (_header.pxi, _record.pxi) ---------------------------------------------------------
 
@@ -791,3 +793,63 @@ class RowPartitioner:
     def assign(self, keys: RowColumn | None, values: RowColumn, given: RowColumn | None) -> Buffer:
         """A partition for each row, as memory of int32: the one that ``given`` names, or that of
         the key, or that of the run."""
+
+# --- messages of the wire protocol (_wire.pxi) --------------------------------------------------
+
+@final
+class MessageCodec:
+    """One message in one version, from bytes and to bytes; ``layout`` is described in _wire.pxi.
+
+    What is refused, either way, raises ProtocolError with ``api`` and ``version``.
+    """
+
+    @property
+    def api(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    def __init__(
+        self,
+        api: str,
+        layout: tuple[Any, ...],
+        version: int,
+        *,
+        is_flexible: bool = False,
+        api_key: int = -1,
+        is_header_flexible: bool = False,
+    ) -> None: ...
+    def decode(self, frame: Buffer, position: int = 0) -> Any:
+        """The message that starts at ``position``; bytes after it are passed over. Records are
+        views of the frame."""
+    def encode(self, value: Any) -> bytes:
+        """A message without records, and without a header."""
+    def encode_response(self, correlation_id: int, value: Any) -> list[Sized]:
+        """A whole frame; records are elements of their own, as they were given."""
+    def decode_response(self, frame: Buffer) -> tuple[int, Any]:
+        """The correlation id and the message of a frame without its size."""
+    def encode_request(
+        self, correlation_id: int, client_id: str | None, value: Any
+    ) -> list[Sized]: ...
+
+@final
+class MessageCodecs:
+    """The codecs of all APIs and versions; ``load`` makes one when its first message is seen."""
+
+    def __init__(self, load: Callable[[int, int], MessageCodec]) -> None: ...
+    def decode(self, api_key: int, version: int, frame: Buffer, position: int = 0) -> Any: ...
+    def encode(self, api_key: int, version: int, value: Any) -> bytes: ...
+    def encode_response(
+        self, api_key: int, version: int, correlation_id: int, value: Any
+    ) -> list[Sized]: ...
+    def decode_response(self, api_key: int, version: int, frame: Buffer) -> tuple[int, Any]: ...
+    def encode_request(
+        self, api_key: int, version: int, correlation_id: int, client_id: str | None, value: Any
+    ) -> list[Sized]: ...
+
+@final
+class RequestHeaders(Generic[Header]):
+    """Headers of requests: ``header`` is a NamedTuple of API key, version, correlation id and
+    client id, ``flexible`` are the APIs and versions whose headers have tags."""
+
+    def __init__(self, header: type[Header], flexible: Iterable[tuple[int, int]]) -> None: ...
+    def decode(self, frame: Buffer) -> tuple[Header, int]:
+        """The header, and where the body begins."""

@@ -23,6 +23,7 @@ no length, count or offset in them is believed before it was compared with the b
     _produce.pxi   rows of Arrow columns (_produce_rows) to batches, and which partition they go
                    to (_produce_partition)
     _time_ranges.pxi  smallest and largest timestamps of runs of batches
+    _wire.pxi      messages of Kafka's protocol, from bytes (_wire_read) and to bytes (_wire_write)
 """
 
 include "_bytes.pxi"
@@ -41,3 +42,4 @@ include "_clean.pxi"
 include "_survey.pxi"
 include "_time_ranges.pxi"
 include "_produce.pxi"
+include "_wire.pxi"
