@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from stratalog.broker.broker_loop import BrokerLoop
 from stratalog.broker.connection import SCRATCH_BYTES, Connection, Shared
 from stratalog.broker.framing import Part
 from stratalog.broker.memory import RequestMemory
@@ -198,4 +199,6 @@ def with_connections(
         assert trouble == []
         return world
 
-    return asyncio.run(run())
+    # A broker's own loop; those in threads of tests have asyncio's.
+    with asyncio.Runner(loop_factory=BrokerLoop) as runner:
+        return runner.run(run())

@@ -9,6 +9,8 @@ import pytest
 from hostile_connections import (
     MAX_OTHER_BYTES,
     MIB,
+    End,
+    Handler,
     World,
     framed,
     other,
@@ -18,7 +20,7 @@ from hostile_connections import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stratalog.broker.connection import SCRATCH_BYTES
+from stratalog.broker.connection import SCRATCH_BYTES, Connection
 
 FRAMES = [other(b"a"), produce(b"bb"), other(bytes(300)), produce(bytes(range(256)) * 40), other()]
 
@@ -64,6 +66,53 @@ def test_any_cuts_of_a_stream_give_the_same_frames(frames: list[bytes], cuts: li
         assert world.handler.frames == frames
 
     with_connections(scenario)
+
+
+def test_answers_to_one_read_go_out_in_one_piece_with_the_last_and_before_it_is_done_with() -> None:
+    class Looking(Handler):
+        """Looks what the client could read by the time its request has been answered."""
+
+        def handle(self, connection: Connection, frame: memoryview) -> None:
+            super().handle(connection, frame)
+            try:
+                seen.append(theirs.recv(1_000))
+            except BlockingIOError:
+                seen.append(b"")
+
+    seen: list[bytes] = []
+    # Of this kind of socket each piece that is sent is received by itself.
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+    async def scenario(world: World) -> None:
+        world.shared.handler = world.handler = Looking()
+        for sock in (ours, theirs):
+            sock.setblocking(False)
+        world.ends.append(End(world, Connection(world.shared, ours, 0), theirs))
+        stream = b"".join(map(framed, FRAMES[:3]))
+        theirs.send(stream)
+        await world.until(lambda: len(seen) == 3)
+        assert seen == [b"", b"", stream]
+        # What is only there in part is not waited for.
+        theirs.send(stream[:-1])
+        await world.until(lambda: len(seen) == 5)
+        assert seen[3:] == [b"", b""]
+        await world.settled()
+        assert theirs.recv(1_000) == b"".join(map(framed, FRAMES[:2]))
+
+    with_connections(scenario)
+
+
+def test_an_answer_that_comes_later_waits_for_no_other_request() -> None:
+    async def scenario(world: World) -> None:
+        end = world.connect()
+        first, second = produce(b"1"), produce(b"2")
+        await end.send(framed(first) + framed(second)[:-1])
+        await world.until(lambda: world.handler.tickets)
+        (ticket,) = world.handler.tickets
+        end.connection.answer(ticket, [framed(first)])
+        assert await end.read_frame() == first
+
+    with_connections(scenario, is_echoing=False)
 
 
 def test_answers_go_out_in_the_order_of_requests_whatever_order_they_are_ready_in() -> None:

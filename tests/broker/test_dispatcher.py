@@ -17,6 +17,7 @@ from stratalog.broker.requests import Request
 from stratalog.errors import ProtocolError, UnsupportedVersionError
 from stratalog.protocol.api import ApiKey
 from stratalog.protocol.codec import decode_response, encode_request
+from stratalog.protocol.error_codes import ErrorCode
 from stratalog.protocol.messages.describe_groups import DescribeGroupsRequest
 from stratalog.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from stratalog.protocol.messages.list_offsets import (
@@ -161,3 +162,37 @@ def test_who_exceeds_a_quota_is_told_for_how_long_and_is_not_read_from_meanwhile
     assert told == [0, 0, 250, 0]
     assert connection.muted_ms == [250]
     assert [request.client_id for request in quotas.requests] == ["me"] * 4
+
+
+def test_each_request_is_counted_when_it_is_answered_and_whether_it_failed() -> None:
+    loop, metrics = asyncio.new_event_loop(), Metrics()
+    codes = iter([0, ErrorCode.UNKNOWN_MEMBER_ID, 0])
+    later: list[Request] = []
+
+    def beat(request: Request) -> HeartbeatResponse | None:
+        code = next(codes, None)
+        if code is None:
+            later.append(request)
+            return None
+        return HeartbeatResponse(error_code=code)
+
+    counting = Dispatcher(
+        loop,
+        {ApiKey.HEARTBEAT: beat},
+        metrics,
+        max_frame_bytes=MAX_FRAME_BYTES,
+        report=lambda _client, _error: None,
+    )
+    connection: Any = Endless()
+    counting.opened(connection)
+    frame = b"".join(encode_request(ApiKey.HEARTBEAT, 4, 7, "me", HeartbeatRequest("g")))[4:]  # type: ignore[arg-type]
+    for _ in range(5):
+        counting.handle(connection, memoryview(frame))
+    loop.close()
+
+    counts = metrics.apis[ApiKey.HEARTBEAT]
+    assert (counts.latency.count, counts.failures) == (3, 1)
+    later[0].respond_nothing()
+    later[1].respond(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+    assert (counts.latency.count, counts.failures) == (5, 2)
+    assert len(connection.answers) == 5

@@ -10,6 +10,7 @@ from broker_parts import append, create_topic
 from stratalog.protocol.api import SUPPORTED, ApiKey
 from stratalog.protocol.error_codes import ErrorCode
 from stratalog.protocol.messages.fetch import (
+    EpochEndOffset,
     FetchPartition,
     FetchRequest,
     FetchResponse,
@@ -17,7 +18,13 @@ from stratalog.protocol.messages.fetch import (
     PartitionData,
     ReplicaState,
 )
-from stratalog.records import read_headers
+from stratalog.records import (
+    AppendOrigin,
+    Record,
+    build_batch,
+    build_end_transaction_marker,
+    read_headers,
+)
 from stratalog.storage.layout import TopicPartition
 
 VERSIONS = range(SUPPORTED[ApiKey.FETCH].lowest, SUPPORTED[ApiKey.FETCH].highest + 1)
@@ -311,5 +318,83 @@ def test_a_topic_that_nobody_knows_is_told_while_others_would_wait(tmp_path: Pat
 
         codes = [each.error_code for each in partitions(answer)]
         assert codes == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_ID]
+
+    with_data(tmp_path, scenario)
+
+
+def test_where_there_never_was_a_log_no_transaction_was_aborted(tmp_path: Path) -> None:
+    async def scenario(asking: Asking) -> None:
+        await create_topic(asking.services, "orders")
+        (known, unknown) = partitions(await fetch(asking, request(99, 0)))
+
+        assert known.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+        assert known.aborted_transactions is None
+        assert unknown.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert list(unknown.aborted_transactions) == []  # type: ignore[arg-type]
+
+    with_data(tmp_path, scenario)
+
+
+def test_a_reader_of_committed_data_is_told_what_was_aborted(tmp_path: Path) -> None:
+    async def scenario(asking: Asking) -> None:
+        await create_topic(asking.services, "orders")
+        log = asking.services.replicas.get(ORDERS).log
+        records = [Record(b"k", b"v", (), 1_700_000_000_000)]
+        producer = {"producer_id": 7, "producer_epoch": 0}
+        begun = build_batch(records, base_sequence=0, transactional=True, **producer)  # type: ignore[arg-type]
+        log.append_as_leader(begun, origin=AppendOrigin.COORDINATOR)
+        marker = build_end_transaction_marker(
+            commit=False, timestamp_ms=1_700_000_000_000, coordinator_epoch=0, **producer
+        )
+        log.append_as_leader(marker, origin=AppendOrigin.COORDINATOR)
+        asking.services.replicas.committed([ORDERS])
+
+        (all_of_it, committed) = [
+            only(await fetch(asking, request(0, isolation_level=level))) for level in (0, 1)
+        ]
+
+        assert all_of_it.aborted_transactions is None
+        assert [tuple(each) for each in committed.aborted_transactions or ()] == [(7, 0)]
+        assert offsets(committed) == [0, 1]
+
+    with_data(tmp_path, scenario, transaction_partition_verification_enable=False)
+
+
+def test_who_has_another_history_is_told_where_it_parts_and_given_nothing(tmp_path: Path) -> None:
+    async def scenario(asking: Asking) -> None:
+        await create_topic(asking.services, "orders")
+        append(asking.services, "orders", count=3)
+        replicas, node_id = asking.services.replicas, asking.services.node_id
+        replicas.lead(ORDERS, leader_epoch=5, replicas=[node_id], isr=[node_id])
+        append(asking.services, "orders", count=3)
+        asked = FetchPartition(
+            0, fetch_offset=5, partition_max_bytes=EVERYTHING, last_fetched_epoch=3
+        )
+        topics = [FetchTopic("orders", bytes(16), [asked])]
+
+        data = only(await fetch(asking, FetchRequest(isolation_level=1, topics=topics)))
+
+        assert (data.error_code, data.diverging_epoch) == (0, EpochEndOffset(0, 3))
+        assert data.aborted_transactions is None
+        assert bytes(data.records or b"") == b""
+
+    with_data(tmp_path, scenario)
+
+
+def test_each_partition_of_a_fetch_counts_once_and_a_refused_one_as_such(tmp_path: Path) -> None:
+    async def scenario(asking: Asking) -> None:
+        await create_topic(asking.services, "orders", 2)
+        append(asking.services, "orders")
+
+        data = partitions(await fetch(asking, request(0, 99, 0)))
+        await fetch(asking, request(0, topic="nowhere"))
+
+        metrics = asking.services.metrics.snapshot()
+        counts, total = metrics.topics["orders"], metrics.total
+        # That a partition is unknown does not make its topic so.
+        assert (counts.fetch_requests, counts.fetch_failures) == (3, 2)
+        assert counts.fetched_bytes == len(bytes(data[0].records or b"")) > 0
+        assert (total.fetch_requests, total.fetch_failures) == (4, 3)
+        assert list(metrics.topics) == ["orders"]
 
     with_data(tmp_path, scenario)

@@ -1,10 +1,11 @@
 """Produce, in every version: what is appended, what is refused, and how it is said."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
-from asking_later import Asking, with_data
+from asking_later import Asking, Client, with_data
 from broker_parts import create_topic
 
 from stratalog.protocol.api import SUPPORTED, ApiKey
@@ -290,5 +291,53 @@ def test_an_idempotent_producer_that_repeats_itself_is_answered_as_before(tmp_pa
         counts = asking.services.metrics.topics["orders"]
         assert (counts.produced_messages, counts.produced_bytes) == (2, len(records))
         assert (counts.produce_requests, counts.produce_failures) == (3, 1)
+
+    with_data(tmp_path, scenario)
+
+
+def test_a_topic_without_partitions_is_not_answered_for(tmp_path: Path) -> None:
+    async def scenario(asking: Asking) -> None:
+        await create_topic(asking.services, "orders")
+        topics = [TopicProduceData("orders", bytes(16), []), *request(batch()).topic_data]
+
+        answer = await asking.ask(ApiKey.PRODUCE, ProduceRequest(None, 1, 1_000, topics), 9)
+
+        assert only(answer).base_offset == 0
+
+    with_data(tmp_path, scenario)
+
+
+LARGE = [Record(b"k", b"v" * 600_000, (), 1_700_000_000_000)]
+
+
+@pytest.mark.parametrize(
+    ("topic", "batches"),
+    [
+        ("orders", [build_batch(LARGE, codec=Codec.GZIP)]),
+        ("orders", [build_batch(LARGE, codec=Codec.GZIP), batch()]),
+        ("orders", [batch(), build_batch(LARGE, codec=Codec.GZIP)]),
+        ("compressed", [build_batch(LARGE)]),
+    ],
+    ids=["alone", "before a small one", "after a small one", "compressed by the topic"],
+)
+def test_what_takes_long_to_check_is_checked_beside_the_loop(
+    tmp_path: Path, topic: str, batches: list[bytes]
+) -> None:
+    async def scenario(asking: Asking) -> None:
+        await create_topic(asking.services, "orders", 2)
+        await create_topic(asking.services, "compressed", compression_type="gzip")
+        rows = [PartitionProduceData(*each) for each in enumerate(batches)]  # type: ignore[arg-type]
+        body = ProduceRequest(None, 1, 1_000, [TopicProduceData(topic, bytes(16), rows)])
+        client = Client()
+
+        sent = await asking.send(client, ApiKey.PRODUCE, body, 9)
+
+        # Meanwhile its connection takes no other, so that their order stays.
+        assert (client.answers, sent.is_pipelined) == ([], False)
+        async with asyncio.timeout(60):
+            while not client.answers:  # noqa: ASYNC110 - soon
+                await asyncio.sleep(0.001)
+        (answered,) = client.answers[0].responses
+        assert [each.error_code for each in answered.partition_responses] == [0] * len(batches)
 
     with_data(tmp_path, scenario)

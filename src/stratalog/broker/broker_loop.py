@@ -14,6 +14,7 @@ import select
 import selectors
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeVarTuple
 
@@ -42,7 +43,7 @@ class BrokerSelector(selectors.EpollSelector):
         self._woken_ns = 0
         self._was_busy = False
         self._linger_ns = _LINGER_NS
-        self.on_failure: Callable[[Exception], None] = _raise
+        self.on_failure: Callable[[BaseException], None] = _raise
         self._epoll = select.epoll()
         self._inner = super().fileno()
         self._epoll.register(self._inner, select.EPOLLIN)
@@ -50,6 +51,8 @@ class BrokerSelector(selectors.EpollSelector):
         self._writers: dict[int, Callback] = {}
 
     def close(self) -> None:
+        self._readers.clear()
+        self._writers.clear()
         self._epoll.close()
         super().close()
 
@@ -72,18 +75,22 @@ class BrokerSelector(selectors.EpollSelector):
         events = (select.EPOLLIN if descriptor in self._readers else 0) | (
             select.EPOLLOUT if descriptor in self._writers else 0
         )
-        if not events:
-            if was_watched:
-                self._epoll.unregister(descriptor)
-        elif was_watched:
-            self._epoll.modify(descriptor, events)
-        else:
+        if events:
+            watch = self._epoll.modify if was_watched else self._epoll.register
             try:
-                self._epoll.register(descriptor, events)
-            except OSError:
-                del callbacks[descriptor]
+                watch(descriptor, events)
+            except (OSError, ValueError):
+                self._forget(descriptor)
                 raise
+        elif was_watched:
+            with suppress(OSError):  # it was closed before, and so is watched no more
+                self._epoll.unregister(descriptor)
         return before is not None
+
+    def _forget(self, descriptor: int) -> None:
+        """It is not watched: whoever is given its number next is none of those."""
+        self._readers.pop(descriptor, None)
+        self._writers.pop(descriptor, None)
 
     # --- looking ------------------------------------------------------------------------------
 
@@ -109,7 +116,8 @@ class BrokerSelector(selectors.EpollSelector):
         for descriptor, events in ready:
             if descriptor == self._inner:
                 keys = super().select(0)
-                self._was_busy = any(wanted & selectors.EVENT_READ for _, wanted in keys)
+                if any(wanted & selectors.EVENT_READ for _, wanted in keys):
+                    self._was_busy = True
             elif events & _READABLE and descriptor in self._readers:
                 # Who only waits for a socket to take more has no reason to hurry.
                 self._was_busy = True
@@ -124,7 +132,7 @@ class BrokerSelector(selectors.EpollSelector):
     def _call(self, callback: Callback) -> None:
         try:
             callback()
-        except Exception as error:  # noqa: BLE001 - the others are called all the same
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the others go on
             self.on_failure(error)
 
     def _look(self, timeout: float | None) -> list[tuple[int, int]]:
@@ -152,7 +160,7 @@ class BrokerLoop(asyncio.SelectorEventLoop):
         self.turns.on_failure = self._failed
         super().__init__(self.turns)
 
-    def _failed(self, error: Exception) -> None:
+    def _failed(self, error: BaseException) -> None:
         context = {"message": "a callback of a socket has failed", "exception": error}
         self.call_exception_handler(context)
 
@@ -160,18 +168,19 @@ class BrokerLoop(asyncio.SelectorEventLoop):
         self.turns.set_reader(_descriptor(fd), partial(callback, *args))
 
     def remove_reader(self, fd: Any) -> bool:
-        return self.turns.set_reader(_descriptor(fd), None)
+        # asyncio's own (sock_recv and the like) adds by another way, and removes by this one.
+        return self.turns.set_reader(_descriptor(fd), None) or super().remove_reader(fd)
 
     def add_writer(self, fd: Any, callback: Callable[[*_Ts], Any], *args: *_Ts) -> None:
         self.turns.set_writer(_descriptor(fd), partial(callback, *args))
 
     def remove_writer(self, fd: Any) -> bool:
-        return self.turns.set_writer(_descriptor(fd), None)
+        return self.turns.set_writer(_descriptor(fd), None) or super().remove_writer(fd)
 
 
 def _descriptor(fd: Any) -> int:
     return fd if isinstance(fd, int) else int(fd.fileno())
 
 
-def _raise(error: Exception) -> None:
+def _raise(error: BaseException) -> None:
     raise error

@@ -222,7 +222,9 @@ class ReplicaManager:
             if keep is not None:
                 entries, respond = keep(entries, respond)
             append = partial(self._append_all, entries, respond, *rest)
-            waiting = DelayedAppend(self, entries.keys(), append, respond, deadline_ms)
+            # The keys alone: a view of them would hold the records for as long as a purgatory
+            # remembers who is done.
+            waiting = DelayedAppend(self, tuple(entries), append, respond, deadline_ms)
             self.append_purgatory.complete_or_watch(waiting, entries)
         else:
             self._append_all(entries, respond, *rest)
