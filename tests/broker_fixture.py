@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from stratalog.broker.broker_loop import BrokerLoop
 from stratalog.broker.server import Broker
 from stratalog.clock import Clock
 from stratalog.config import BrokerConfig
@@ -79,7 +80,8 @@ def running_broker(
 
     def in_thread() -> None:
         try:
-            asyncio.run(run())
+            with asyncio.Runner(loop_factory=BrokerLoop) as runner:
+                runner.run(run())
         except BaseException as error:  # noqa: BLE001 - raised again where the test waits
             failures.append(error)
 

@@ -9,7 +9,7 @@ from commit_harness import START_MS, new_manager, stage
 from stratalog.config import TopicConfig
 from stratalog.storage.commits.errors import StagedFileError
 from stratalog.storage.commits.manifest import Manifest
-from stratalog.storage.commits.one_commit import MUCH_BYTES
+from stratalog.storage.commits.one_commit import MUCH_BYTES, Commit
 from stratalog.storage.files import OsFileSystem, begin_sync
 from stratalog.storage.layout import TopicPartition, staging_directory
 from stratalog.storage.manager import LogManager
@@ -88,7 +88,52 @@ def test_to_begin_with_a_sync_is_a_hint_and_no_operation(tmp_path: Path) -> None
         file.write_at(0, [b"content"])
         before = simulated.operations
         begin_sync(file, 0, 7)
+        begin_sync(file, 0, 7, is_waited_for=True)
         assert simulated.operations == before
         assert file.read_at(0, 10) == b"content"
         file.close()
         begin_sync(file, 0, 7)  # not even an error
+
+
+def test_a_check_may_rest_behind_every_quarter_of_a_megabyte(manager: LogManager) -> None:
+    """Whoever waits for its core waits no longer than one of these takes."""
+    rests = [0]
+
+    def pause() -> None:
+        rests[0] += 1
+
+    manager.commits.pause = pause
+    values = [[b"v" * 1000] * 60] * 100
+    parts = {ORDERS: [values]}
+    manifest = stage(manager.files, manager.clock, parts, log_dir=manager.directories[0].path)
+    (part,) = manifest.partitions
+    manager.commits.run(manifest)
+    assert rests[0] > part.size_bytes / (256 << 10)
+
+
+def test_offsets_are_given_to_the_disk_little_by_little_also_while_the_owner_stops(
+    tmp_path: Path,
+) -> None:
+    """Those whose acknowledgements wait for the disk come first; but it is brought to its end."""
+    config = TopicConfig()
+    manager = new_manager(OsFileSystem(), ManualClock(START_MS), config, log_dirs=(str(tmp_path),))
+    manager.start()
+    manager.create(ORDERS)
+    values = [[b"v" * BATCH_BYTES]] * 80
+    manifest = stage(manager.files, manager.clock, {ORDERS: [values]}, log_dir=str(tmp_path))
+    commit = manager.commits.plan(manifest)
+    assert isinstance(commit, Commit)
+    commit.check()
+    commit.stop()
+    commit.settle()
+    commit.apply()
+    rests = [0]
+
+    def pause() -> None:
+        rests[0] += 1
+
+    manager.commits.pause = pause
+    manager.commits.stop_checks()
+    commit.complete()
+    assert commit.finish().status == "committed"
+    assert rests[0] == -(-manifest.partitions[0].size_bytes // (4 << 20))

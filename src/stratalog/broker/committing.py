@@ -46,7 +46,7 @@ _BUSY_SECONDS = 0.05
 _BUSY_TRIES = 200
 _REST_SECONDS_MAX = 0.03
 # How much longer a check rests than it works, while clients produce.
-_RESTS = 3
+_RESTS = 2
 # How many work at a large commit where nobody produces.
 _WORK_THREADS = 2
 _PRODUCE = 0

@@ -46,6 +46,7 @@ _KINDS: dict[int, type[DiskError]] = {
 # For syncfs and sync_file_range, which the os module lacks.
 _libc = ctypes.CDLL(None, use_errno=True)
 _SYNC_FILE_RANGE_WRITE = 2
+_SYNC_FILE_RANGE_WAITED_FOR = 1 | _SYNC_FILE_RANGE_WRITE | 4  # before it, and behind it
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,13 +223,15 @@ class OsFile:
             self.close()
 
 
-def begin_sync(file: File, position: int, size_bytes: int) -> None:
-    """Let the disk begin with what was written there, and wait for nothing: the ``sync`` that
-    makes it durable finds less to do. Only a hint, which no disk but a real one takes."""
+def begin_sync(file: File, position: int, size_bytes: int, *, is_waited_for: bool = False) -> None:
+    """Let the disk begin with what was written there, and wait for nothing, or until it has it: the
+    ``sync`` that makes it durable finds less to do. Only a hint, which no disk but a real one
+    takes."""
     sync_file_range = getattr(_libc, "sync_file_range", None)  # Linux has it
     if isinstance(file, OsFile) and sync_file_range is not None:
         where = ctypes.c_int64(position), ctypes.c_int64(size_bytes)
-        sync_file_range(file.fileno(), *where, _SYNC_FILE_RANGE_WRITE)
+        flags = _SYNC_FILE_RANGE_WAITED_FOR if is_waited_for else _SYNC_FILE_RANGE_WRITE
+        sync_file_range(file.fileno(), *where, flags)
 
 
 class OsFileSystem:

@@ -9,7 +9,8 @@ Offsets and names are given behind the journal's record, which stands for both u
 durable: appends wait for neither.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from stratalog.errors import CorruptFileError
@@ -20,7 +21,7 @@ from stratalog.storage.commits.checking import (
     rebase_file,
 )
 from stratalog.storage.commits.work import refuse_lost, sync_file
-from stratalog.storage.files import FileSystem
+from stratalog.storage.files import File, FileSystem, begin_sync
 from stratalog.storage.index import NO_TIMESTAMP, TimestampOffset
 from stratalog.storage.layout import (
     LOG_SUFFIX,
@@ -35,6 +36,9 @@ from stratalog.storage.segment import Segment, SegmentSizes
 from stratalog.storage.time_range_writing import remove_time_ranges
 
 MODE = "adopt"
+
+# So much of a file is given to the disk at a time.
+_WRITTEN_OUT_BYTES = 4 << 20
 
 # The log last: once it is in its place, so is what lies beside it.
 _RENAMED = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX, LOG_SUFFIX)
@@ -65,6 +69,14 @@ def place_segment(files: FileSystem, directory: str, staged: str, base_offset: i
         source = staged.removesuffix(LOG_SUFFIX) + suffix
         if files.exists(source):
             files.rename(source, segment_file(directory, base_offset, suffix))
+
+
+def _write_out(size_bytes: int, pause: Callable[[], None], file: File) -> None:
+    """Offsets were written all over a file. Synced at once, they would keep the disk from those
+    whose acknowledgements wait for it: so little by little, and the sync finds nothing to do."""
+    for position in range(0, size_bytes, _WRITTEN_OUT_BYTES):
+        begin_sync(file, position, _WRITTEN_OUT_BYTES, is_waited_for=True)
+        pause()
 
 
 class AdoptedFiles:
@@ -182,10 +194,11 @@ class AdoptedFiles:
         segment.adopt(size_bytes=checked.size_bytes, max_timestamp=found)
         return segment
 
-    def sync_placed(self) -> None:
+    def sync_placed(self, pause: Callable[[], None]) -> None:
         directory = self._log.directory
-        for _, base_offset in self._bases():
-            sync_file(self._files, segment_file(directory, base_offset, LOG_SUFFIX))
+        for checked, base_offset in self._bases():
+            path = segment_file(directory, base_offset, LOG_SUFFIX)
+            sync_file(self._files, path, before=partial(_write_out, checked.size_bytes, pause))
         self._files.sync_directory(directory)
 
     def complete(self) -> None:

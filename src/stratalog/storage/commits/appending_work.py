@@ -125,7 +125,8 @@ class AppendWork:
 
     def complete(self) -> None:
         if not self.is_synced_together:
-            self.way.sync_placed()
+            # Not ``go_on``: what was committed is brought to its end.
+            self.way.sync_placed(self._commits.pause)
         self.way.complete()
 
     def finish(self) -> None:

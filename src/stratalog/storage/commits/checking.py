@@ -61,8 +61,9 @@ __all__ = [
     "rebase_file",
 ]
 
-# Little enough that whoever shares the interpreter gets it often, enough that reading costs little.
-_PIECE_BYTES = 2 << 20
+# A check may rest behind each piece. Who wakes up on the core that it works on waits until then,
+# for schedulers let a thread use up its slice: so a piece is some tenths of a millisecond.
+_PIECE_BYTES = 256 << 10
 _HEADER_BYTES = 61
 _FILE_BYTES_MAX = 2**31 - 1
 _WHOLE_RANGE = 1 << 40

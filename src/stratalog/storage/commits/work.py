@@ -16,11 +16,12 @@ The steps, in order, and on which thread:
 """
 
 import errno
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from stratalog.errors import CorruptFileError, DiskError
 from stratalog.storage.checkpoint import format_id
-from stratalog.storage.files import FileSystem
+from stratalog.storage.files import File, FileSystem
 from stratalog.storage.layout import TopicPartition, parse_segment_file
 from stratalog.storage.log import Log
 
@@ -32,7 +33,9 @@ def topic_id_of(log: Log) -> str:
     return "" if log.topic_id is None else format_id(log.topic_id)
 
 
-def sync_file(files: FileSystem, path: str) -> None:
+def sync_file(
+    files: FileSystem, path: str, *, before: Callable[[File], None] = lambda _file: None
+) -> None:
     """Make the bytes of a file durable, whoever wrote them; one that was deleted needs none."""
     try:
         file = files.open(path)
@@ -41,6 +44,7 @@ def sync_file(files: FileSystem, path: str) -> None:
             return
         raise
     try:
+        before(file)
         file.sync()
     finally:
         file.close()
