@@ -27,14 +27,14 @@ def test_a_check_rests_for_longer_than_it_worked_while_somebody_produces() -> No
     pace.rest()  # what was before it began is nothing to it
     for _ in range(3):
         time.now += 0.001
-        pace.rest()
+        assert not pace.rest()
     assert time.slept == []  # nobody produces
     produced[0] += 1
     time.now += 0.002
-    pace.rest()
+    assert pace.rest()
     assert time.slept == [pytest.approx(2 * 0.002)]
     time.now += 0.002
-    pace.rest()
+    assert not pace.rest()
     assert len(time.slept) == 1
 
 

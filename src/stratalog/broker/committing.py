@@ -78,13 +78,16 @@ class Pace:
         self._own = threading.local()
         self._one = threading.Lock()
 
-    def rest(self) -> None:
+    def rest(self) -> bool:
+        """Whether anybody has produced since, so that it has rested."""
         own, seen = self._own, self._produced()
-        if seen != getattr(own, "seen", seen):
+        is_shared = seen != getattr(own, "seen", seen)
+        if is_shared:
             worked = self._now() - own.since
             with self._one:
                 self._sleep(min(_RESTS * worked, _REST_SECONDS_MAX))
         own.seen, own.since = seen, self._now()
+        return is_shared
 
 
 @dataclass(slots=True)

@@ -71,12 +71,13 @@ def place_segment(files: FileSystem, directory: str, staged: str, base_offset: i
             files.rename(source, segment_file(directory, base_offset, suffix))
 
 
-def _write_out(size_bytes: int, pause: Callable[[], None], file: File) -> None:
+def _write_out(size_bytes: int, pause: Callable[[], bool], file: File) -> None:
     """Offsets were written all over a file. Synced at once, they would keep the disk from those
-    whose acknowledgements wait for it: so little by little, and the sync finds nothing to do."""
+    whose acknowledgements wait for it: so, as long as there are any, little by little, and the sync
+    finds less to do."""
     for position in range(0, size_bytes, _WRITTEN_OUT_BYTES):
-        begin_sync(file, position, _WRITTEN_OUT_BYTES, is_waited_for=True)
-        pause()
+        if pause():
+            begin_sync(file, position, _WRITTEN_OUT_BYTES, is_waited_for=True)
 
 
 class AdoptedFiles:
@@ -194,7 +195,7 @@ class AdoptedFiles:
         segment.adopt(size_bytes=checked.size_bytes, max_timestamp=found)
         return segment
 
-    def sync_placed(self, pause: Callable[[], None]) -> None:
+    def sync_placed(self, pause: Callable[[], bool]) -> None:
         directory = self._log.directory
         for checked, base_offset in self._bases():
             path = segment_file(directory, base_offset, LOG_SUFFIX)

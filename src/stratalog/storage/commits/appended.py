@@ -217,7 +217,7 @@ class AppendedBatches:
         log.producers.map_end_offset = log.log_end_offset
         self._flush = log.plan_flush()
 
-    def sync_placed(self, _pause: Callable[[], None]) -> None:
+    def sync_placed(self, _pause: Callable[[], bool]) -> None:
         if self._flush is not None:
             self._flush.run()
 

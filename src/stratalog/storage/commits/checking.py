@@ -62,8 +62,10 @@ __all__ = [
 ]
 
 # A check may rest behind each piece. Who wakes up on the core that it works on waits until then,
-# for schedulers let a thread use up its slice: so a piece is some tenths of a millisecond.
-_PIECE_BYTES = 256 << 10
+# for schedulers let a thread use up its slice: so where somebody does, a piece is some tenths of a
+# millisecond. Where nobody does, larger ones cost less.
+_SHARED_PIECE_BYTES = 256 << 10
+_PIECE_BYTES = 2 << 20
 _HEADER_BYTES = 61
 _FILE_BYTES_MAX = 2**31 - 1
 _WHOLE_RANGE = 1 << 40
@@ -72,7 +74,8 @@ _CODEC_BITS = 0x07
 # A file that cannot be had is the stager's fault, not a disk's.
 _NOT_TO_BE_HAD = (errno.ENOENT, errno.EINVAL, errno.EACCES, errno.EISDIR, errno.ENXIO, errno.ELOOP)
 
-Progress = Callable[[int], None]
+# Whether somebody else wants to use the machine.
+Progress = Callable[[int], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,7 @@ def check_partition(
     now_ms: int,
     append_max_bytes: int,
     is_synced: bool = True,
-    progress: Progress = lambda _bytes: None,
+    progress: Progress = lambda _bytes: False,
 ) -> CheckedPartition:
     """Check all that ``part``, which appends, has staged in the partition of ``directory``. Its
     names are durable then, unless ``is_synced`` says that somebody else sees to it.
@@ -219,12 +222,20 @@ class _Piece:
         return memoryview(self.buffer)[start : start + header.size_bytes]
 
 
-def _pieces(file: File, size_bytes: int, *, batch_bytes_max: int) -> Iterator[_Piece]:
-    """The whole of a file that holds nothing but batches; or ``StagedFileError``."""
-    buffer = bytearray(min(_PIECE_BYTES, size_bytes))
+def _pieces(
+    file: File, size_bytes: int, *, batch_bytes_max: int, progress: Progress
+) -> Iterator[_Piece]:
+    """The whole of a file that holds nothing but batches; or ``StagedFileError``. ``progress`` is
+    told of each piece that was worked on."""
+    buffer = bytearray()
     position = 0
+    # At first, until it is known; and what the largest batch so far has asked for.
+    piece_bytes, largest_bytes = _SHARED_PIECE_BYTES, 0
     while position < size_bytes:
-        view = memoryview(buffer)[: size_bytes - position]
+        read_bytes = min(max(piece_bytes, largest_bytes), size_bytes - position)
+        if len(buffer) < read_bytes:
+            buffer = bytearray(read_bytes)
+        view = memoryview(buffer)[:read_bytes]
         if file.read_into(position, view) < len(view):
             raise StagedFileError(file.path, position, "it was cut while it was read")
         try:
@@ -236,6 +247,7 @@ def _pieces(file: File, size_bytes: int, *, batch_bytes_max: int) -> Iterator[_P
             taken = headers[-1].position + headers[-1].size_bytes - position
             yield _Piece(position, buffer, taken, headers)
             position += taken
+            piece_bytes = _SHARED_PIECE_BYTES if progress(taken) else _PIECE_BYTES
             continue
         wanted = _HEADER_BYTES if first is None else first.size_bytes
         if wanted > size_bytes - position:
@@ -244,7 +256,7 @@ def _pieces(file: File, size_bytes: int, *, batch_bytes_max: int) -> Iterator[_P
         if wanted > batch_bytes_max:
             raise StagedFileError(file.path, position, _too_large(wanted, batch_bytes_max))
         assert wanted > len(view), "a whole batch would have been found"
-        buffer = bytearray(wanted)
+        largest_bytes = wanted
 
 
 @dataclass(slots=True)
@@ -325,11 +337,13 @@ class _PartitionCheck:
         file = self._staging.open(staged)
         tally = _Tally()
         try:
-            for piece in _pieces(file, staged.size_bytes, batch_bytes_max=self._batch_bytes_max):
+            limit = self._batch_bytes_max
+            for piece in _pieces(
+                file, staged.size_bytes, batch_bytes_max=limit, progress=self._progress
+            ):
                 tally.add(piece.headers)
                 if not self._take(file.path, piece, maker):
                     return False
-                self._progress(piece.size_bytes)
         finally:
             file.close()
         tally.compare(file.path, staged)
@@ -421,7 +435,7 @@ def check_kept(
     config: TopicConfig,
     *,
     end_offset: int,
-    progress: Progress = lambda _bytes: None,
+    progress: Progress = lambda _bytes: False,
 ) -> CheckedFile:
     """Check a file that is going to be the segment ``staged.base_offset``, with the offsets that it
     has, all below ``end_offset``; and write its indexes.
@@ -441,14 +455,15 @@ def check_kept(
     file = staging.open(staged)
     tally = _Tally()
     try:
-        for piece in _pieces(file, staged.size_bytes, batch_bytes_max=_FILE_BYTES_MAX):
+        for piece in _pieces(
+            file, staged.size_bytes, batch_bytes_max=_FILE_BYTES_MAX, progress=progress
+        ):
             view = memoryview(piece.buffer)[: piece.size_bytes]
             scan.feed(view)
             if scan.fault is not None:
                 raise StagedFileError(file.path, scan.position, scan.fault)
             tally.add(piece.headers)
             maker.take(view)
-            progress(piece.size_bytes)
         tally.compare(file.path, staged)
         if scan.next_offset > end_offset:
             reason = f"it reaches to offset {scan.next_offset - 1}, and has to end at {end_offset}"

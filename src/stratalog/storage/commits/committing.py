@@ -142,7 +142,7 @@ class LogCommits:
         # How many threads may work at what is much, and what they do now and then, so that who has
         # other things to do gets to them.
         self.work_threads = 1
-        self.pause: Callable[[], None] = lambda: None
+        self.pause: Callable[[], bool] = lambda: False
         self._janitor = janitor
         self._journals: dict[str, CommitJournal] = {}
         self._under_way: dict[TopicPartition, Commit] = {}
@@ -185,11 +185,11 @@ class LogCommits:
         about to stop, and does not want to wait for it."""
         self._is_stopping = True
 
-    def go_on(self) -> None:
-        """Asked now and then by what takes long."""
+    def go_on(self) -> bool:
+        """Asked now and then by what takes long; whether somebody else wants to use the machine."""
         if self._is_stopping or self.gate.is_closed:
             raise CommitRefusedError("the log directories are being closed; commit again later")
-        self.pause()
+        return self.pause()
 
     # --- committing ---------------------------------------------------------------------------
 
