@@ -45,8 +45,11 @@ _REFUSED_MAX = 1_000
 _BUSY_SECONDS = 0.05
 _BUSY_TRIES = 200
 _REST_SECONDS_MAX = 0.03
-# How much longer a check rests than it works, while clients produce.
+# How much longer a check rests than it works, while clients produce; and for how long after one of
+# them has it still counts as such. Who waits for the disk each time is heard of less often than a
+# check looks.
 _RESTS = 2
+_PRODUCING_SECONDS = 0.02
 # How many work at a large commit where nobody produces.
 _WORK_THREADS = 2
 _PRODUCE = 0
@@ -61,9 +64,9 @@ class _UndecidedError(StratalogError):
 
 
 class Pace:
-    """Lets checks rest between two steps if anybody has produced since: appends come first.
-    ``produced`` counts their requests. Several threads may check, and rest one after the other: so
-    as long as somebody produces, no two of them work at the same time."""
+    """Lets checks rest between two steps while anybody produces: appends come first. ``produced``
+    counts their requests. Several threads may check, and rest one after the other: so as long as
+    somebody produces, no two of them work at the same time."""
 
     def __init__(
         self,
@@ -79,13 +82,14 @@ class Pace:
         self._one = threading.Lock()
 
     def rest(self) -> bool:
-        """Whether anybody has produced since, so that it has rested."""
-        own, seen = self._own, self._produced()
-        is_shared = seen != getattr(own, "seen", seen)
+        """Whether anybody produces, so that it has rested."""
+        own, seen, now = self._own, self._produced(), self._now()
+        if seen != getattr(own, "seen", seen):
+            own.shared_until = now + _PRODUCING_SECONDS
+        is_shared: bool = now < getattr(own, "shared_until", now)
         if is_shared:
-            worked = self._now() - own.since
             with self._one:
-                self._sleep(min(_RESTS * worked, _REST_SECONDS_MAX))
+                self._sleep(min(_RESTS * (now - own.since), _REST_SECONDS_MAX))
         own.seen, own.since = seen, self._now()
         return is_shared
 
