@@ -297,10 +297,11 @@ class Looking(BrokerSelector):
         self.looks: list[float | None] = []
         moments = count(0, 60_000)
         super().__init__(lambda: next(moments))
+        self._wait: Any = self._note
 
-    def _wait(self, timeout: float | None) -> list[Any]:
+    def _note(self, timeout: float | None, events_max: int) -> list[Any]:
         self.looks.append(timeout)
-        return super()._wait(0)
+        return self._epoll.poll(0, events_max)
 
 
 def test_after_some_work_the_loop_looks_again_before_it_sleeps_and_only_then() -> None:

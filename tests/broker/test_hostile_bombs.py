@@ -20,8 +20,8 @@ from hostile import (
 )
 from hostile_batches import bomb
 
-from stratalog.broker.dispatcher import ELEMENTS_MAX
 from stratalog.protocol.api import SUPPORTED, ApiKey
+from stratalog.protocol.codec import ELEMENTS_MAX
 from stratalog.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from stratalog.protocol.messages.describe_groups import DescribeGroupsRequest
 from stratalog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic

@@ -1,8 +1,11 @@
 """How many connections there may be, and which of them are let go of."""
 
+import errno
 import socket
 import struct
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hostile import (
@@ -17,7 +20,12 @@ from hostile import (
 
 from broker_fixture import RunningBroker, running_broker
 from stratalog.broker.burden import WINDOW_MS
-from stratalog.broker.listening import bind
+from stratalog.broker.connection import Shared
+from stratalog.broker.dispatcher import Dispatcher
+from stratalog.broker.listening import Acceptor, bind
+from stratalog.broker.memory import RequestMemory
+from stratalog.broker.metrics import Metrics
+from stratalog.config import BrokerConfig
 from stratalog.config.listeners import Listener
 from stratalog.errors import ConfigError
 from stratalog.protocol.api import ApiKey
@@ -187,3 +195,80 @@ def test_connections_leave_descriptors_for_logs(tmp_path: Path) -> None:
         assert any("few_open_files allowed=200" in line for line in broker.log_lines())
         for client in (*idle, healthy, late):
             client.close()
+
+
+# --- when nothing can be accepted -----------------------------------------------------------------
+
+
+class Timer:
+    def __init__(self, action: Callable[[], None]) -> None:
+        self.action = action
+        self.is_cancelled = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+
+class Loop:
+    """What an acceptor wants of a loop: readers by descriptor, and timers that wait for us."""
+
+    def __init__(self) -> None:
+        self.readers: dict[int, Callable[[], None]] = {}
+        self.timers: list[Timer] = []
+
+    def add_reader(self, descriptor: int, action: Callable[[], None]) -> None:
+        self.readers[descriptor] = action
+
+    def remove_reader(self, descriptor: int) -> None:
+        self.readers.pop(descriptor, None)
+
+    def call_later(self, _delay: float, action: Callable[[], None]) -> Timer:
+        self.timers.append(Timer(action))
+        return self.timers[-1]
+
+    def pass_time(self) -> None:
+        due, self.timers = self.timers, []
+        for timer in due:
+            if not timer.is_cancelled:
+                timer.action()
+
+
+class OutOfDescriptors(socket.socket):
+    def accept(self) -> Any:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+
+@pytest.fixture
+def failing(tmp_path: Path) -> Iterator[tuple[Loop, Acceptor]]:
+    """An acceptor that has just failed to accept."""
+    loop: Any = Loop()
+    dispatcher = Dispatcher(
+        loop, {}, Metrics(), max_frame_bytes=1, report=lambda _client, _error: None
+    )
+    memory = RequestMemory(1, 1)
+    readers: Any = None
+    shared = Shared(loop, readers, memory, memoryview(bytearray(1)), dispatcher)
+    with OutOfDescriptors() as sock:
+        config = BrokerConfig(log_dirs=(str(tmp_path),))
+        acceptor = Acceptor(shared, dispatcher, sock, config, lambda: 0)
+        loop.readers[sock.fileno()]()
+        yield loop, acceptor
+
+
+def test_what_could_not_be_accepted_is_accepted_a_little_later(
+    failing: tuple[Loop, Acceptor],
+) -> None:
+    loop, _ = failing
+    assert not loop.readers, "it would be tried all the time"
+    loop.pass_time()
+    assert loop.readers
+
+
+@pytest.mark.parametrize("end", [Acceptor.retire, Acceptor.stop])
+def test_who_stops_does_not_begin_to_accept_again(
+    failing: tuple[Loop, Acceptor], end: Callable[[Acceptor], None]
+) -> None:
+    loop, acceptor = failing
+    end(acceptor)
+    loop.pass_time()
+    assert not loop.readers

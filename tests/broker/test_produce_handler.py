@@ -1,6 +1,7 @@
 """Produce, in every version: what is appended, what is refused, and how it is said."""
 
 import asyncio
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +78,12 @@ def test_records_are_appended_and_their_offset_told_in_every_version(
     with_data(tmp_path, scenario)
 
 
-def test_a_transaction_that_no_coordinator_began_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("producer", [{"producer_id": 5, "producer_epoch": 0}, {}])
+def test_a_transaction_that_no_coordinator_began_is_refused(
+    tmp_path: Path, producer: dict[str, int]
+) -> None:
     """Nobody could end it: it would hold back ``read_committed`` readers for good."""
-    records = batch(producer_id=5, producer_epoch=0, base_sequence=0, transactional=True)
+    records = batch(**producer, base_sequence=0 if producer else -1, transactional=True)
 
     async def scenario(asking: Asking) -> None:
         await create_topic(asking.services, "orders")
@@ -122,6 +126,87 @@ def test_one_partitions_trouble_is_not_the_others(tmp_path: Path) -> None:
             ErrorCode.INVALID_RECORD,
             ErrorCode.NONE,
         ]
+
+    with_data(tmp_path, scenario)
+
+
+def test_a_partition_that_is_named_twice_gets_what_was_named_last_and_is_answered_once(
+    tmp_path: Path,
+) -> None:
+    async def scenario(asking: Asking) -> None:
+        await create_topic(asking.services, "orders", 2)
+        rows = [
+            PartitionProduceData(0, batch(1)),
+            PartitionProduceData(1, b"garbage"),
+            PartitionProduceData(0, batch(3)),
+        ]
+        again = [PartitionProduceData(1, batch(1))]
+        topics = [TopicProduceData("orders", bytes(16), each) for each in (rows, again)]
+        body = ProduceRequest(None, -1, 1_000, topics)  # type: ignore[arg-type]
+
+        answer = await asking.ask(ApiKey.PRODUCE, body, 9)
+
+        told = [
+            [(each.index, each.error_code, each.base_offset) for each in topic.partition_responses]
+            for topic in answer.responses
+        ]
+        assert told == [[(0, 0, 0), (1, 0, 0)], [(1, 0, 0)]]
+        replicas = asking.services.replicas
+        ends = [replicas.get(TopicPartition("orders", each)).log.log_end_offset for each in (0, 1)]
+        assert ends == [3, 1]
+
+    with_data(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(
+    ("partitions", "told", "end_offset"),
+    [
+        ([(0, batch(1)), (0, b"garbage")], [(0, 0, 0)], 1),
+        ([(0, b"garbage"), (0, batch(1))], [(0, 0, 0)], 1),
+        ([(0, b"garbage"), (0, None)], [(0, ErrorCode.INVALID_RECORD, -1)], 0),
+        (
+            [(9, batch(1)), (0, batch(1)), (9, batch(1))],
+            [(9, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1), (0, 0, 0)],
+            1,
+        ),
+    ],
+)
+def test_of_a_partition_that_is_named_twice_what_its_log_was_asked_counts(
+    tmp_path: Path,
+    partitions: list[tuple[int, bytes | None]],
+    told: list[tuple[int, int, int]],
+    end_offset: int,
+) -> None:
+    async def scenario(asking: Asking) -> None:
+        await create_topic(asking.services, "orders")
+        rows = [PartitionProduceData(*each) for each in partitions]  # type: ignore[arg-type]
+        body = ProduceRequest(None, -1, 1_000, [TopicProduceData("orders", bytes(16), rows)])
+
+        (topic,) = (await asking.ask(ApiKey.PRODUCE, body, 9)).responses
+
+        answers = topic.partition_responses
+        assert [(each.index, each.error_code, each.base_offset) for each in answers] == told
+        assert asking.services.replicas.get(ORDERS).log.log_end_offset == end_offset
+
+    with_data(tmp_path, scenario)
+
+
+def test_what_is_refused_is_not_kept_by_the_error(tmp_path: Path) -> None:
+    class Kept(bytearray):
+        pass
+
+    async def scenario(asking: Asking) -> None:
+        await create_topic(asking.services, "orders")
+        records = Kept(batch()[:-1] + b"x")  # its CRC is another
+        is_gone = weakref.ref(records)
+        entries = {ORDERS: records}
+        results: list[Any] = []
+        asking.services.replicas.append_records(
+            entries, results.append, required_acks=-1, timeout_ms=0
+        )
+        assert results[0][ORDERS].error is not None
+        del entries, records
+        assert is_gone() is None
 
     with_data(tmp_path, scenario)
 

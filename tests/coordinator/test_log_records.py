@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from stratalog.coordinator import log_records as codec
 from stratalog.coordinator.log_records import CommittedOffset, StoredGroup, StoredMember
 from stratalog.coordinator.record_schemas import GROUP_KEYS, GROUP_VALUES
-from stratalog.errors import CorruptBatchError
+from stratalog.errors import CorruptBatchError, RecordTooLargeError
 from stratalog.records.messages import decode_message
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
@@ -121,6 +121,15 @@ def test_groups_are_read_as_they_were_written(group: StoredGroup, group_id: str)
     assert codec.read_group_key(key) == group_id
     assert version_of(value) == 3
     assert codec.read_group_value(value) == group
+
+
+@pytest.mark.parametrize("text", ["x" * 32_767, "\u20ac" * 10_922])
+def test_text_as_long_as_a_record_can_say_is_written(text: str) -> None:
+    assert codec.read_group_key(codec.group_key(text)) == text
+    with pytest.raises(RecordTooLargeError, match="over the limit of 32767"):
+        codec.group_key(text + "\u20ac")
+    with pytest.raises(RecordTooLargeError, match="over the limit of 32767"):
+        codec.group_value(StoredGroup("", 1, text + "\u20ac", None, 1, []))
 
 
 @pytest.mark.parametrize("metadata", ["", "x", "y" * 200, "ä" * 10_000])

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,6 +65,26 @@ def test_what_is_scheduled_for_now_while_timers_run_has_its_turn_next_time() -> 
 
     assert ran == ["again"]
     assert timers.next_deadline_ms() == 5
+
+
+def test_a_timer_that_fails_keeps_no_other_from_its_turn_and_is_told_of_afterwards() -> None:
+    timers = Timers(lambda _deadline_ms: None)
+    ran: list[int] = []
+
+    def fail(number: int) -> None:
+        ran.append(number)
+        raise ValueError(number)
+
+    for number in range(6):
+        timers.schedule(number, number, partial(fail if number in (1, 3) else ran.append, number))
+
+    with pytest.raises(ValueError, match="1"):
+        timers.run_due(4)
+    assert ran == [0, 1, 2, 3, 4]
+    assert timers.next_deadline_ms() == 5
+
+    timers.run_due(5)
+    assert ran == [0, 1, 2, 3, 4, 5], "what has failed is not done again"
 
 
 def test_putting_a_deadline_off_all_the_time_takes_no_room() -> None:

@@ -10,6 +10,7 @@ from stratalog.errors import ProtocolError, UnsupportedVersionError
 from stratalog.protocol.api import ADVERTISED, SUPPORTED, ApiKey
 from stratalog.protocol.api_versions import advertised, encode_too_new
 from stratalog.protocol.codec import (
+    ELEMENTS_MAX,
     RequestHeader,
     decode_request,
     decode_request_header,
@@ -115,6 +116,11 @@ def test_a_client_id_that_is_not_utf_8_does_not_matter() -> None:
     header, _ = decode_request_header(b"\x00\x0c\x00\x00\x00\x00\x00\x01\x00\x02a\xff")
 
     assert header.client_id == "a\ufffd"
+
+
+def test_a_client_id_that_no_answer_could_hold_is_refused() -> None:
+    with pytest.raises(ProtocolError, match=r"client_id has 20000 bytes .* 60000 as text"):
+        decode_request_header(b"\0\x0c\0\0\0\0\0\1" + b"\x4e\x20" + b"\xff" * 20_000)
 
 
 # --- ApiVersions -----------------------------------------------------------------------------
@@ -245,6 +251,18 @@ def test_a_refusal_names_its_reason(body: bytes, reason: str) -> None:
 def test_more_elements_than_bytes_are_refused_before_any_is_read() -> None:
     with pytest.raises(ProtocolError, match="topics claims 2147483647 elements where 1 bytes"):
         decode_request(ApiKey.METADATA, 0, b"\x7f\xff\xff\xff!")
+
+
+@pytest.mark.parametrize("version", [1, 9])
+def test_requests_are_counted_and_answers_are_not(version: int) -> None:
+    names = [MetadataResponseTopic(name="t")] * (ELEMENTS_MAX + 1)
+    wanted = MetadataRequest([MetadataRequestTopic(name="t")] * (ELEMENTS_MAX + 1))
+    request = b"".join(encode_request(ApiKey.METADATA, version, 1, None, wanted))[4:]
+    answer = b"".join(encode_response(ApiKey.METADATA, version, 1, MetadataResponse(topics=names)))
+
+    with pytest.raises(ProtocolError, match=r"metadata request .* names 50001 things; at most"):
+        decode_request(ApiKey.METADATA, version, request, decode_request_header(request)[1])
+    assert len(decode_response(ApiKey.METADATA, version, answer[4:])[1].topics) == ELEMENTS_MAX + 1
 
 
 @pytest.mark.parametrize("size", [2, 4])

@@ -1,5 +1,7 @@
 """Layouts: what a codec made of one reads, writes and refuses, kind by kind."""
 
+import array
+import ctypes
 import struct
 import tracemalloc
 from typing import Any, NamedTuple
@@ -171,6 +173,25 @@ def test_a_layout_that_would_mislead_is_refused(layout: Any) -> None:
         MessageCodec("one", layout, 0)
 
 
+HAS_RECORDS = (One, ("records", 0, 9, -1, -1))
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        ("records", 0, 9, -1, 0),
+        ("struct", 0, 9, -1, 0, HAS_RECORDS),
+        ("[]struct", 0, 9, -1, 0, HAS_RECORDS),
+        ("struct", 0, 9, -1, 0, (One, ("[]struct", 0, 9, -1, -1, HAS_RECORDS))),
+    ],
+)
+def test_records_in_a_tagged_field_however_deep_are_refused_when_the_codec_is_made(
+    field: Any,
+) -> None:
+    with pytest.raises(ValueError, match="records are in a tagged field"):
+        MessageCodec("one", (One, field), 0, is_flexible=True)
+
+
 # --- varints and tags -------------------------------------------------------------------------
 
 
@@ -261,6 +282,124 @@ def test_records_have_no_single_buffer() -> None:
         codec_of("records").encode(One(b"batch"))
 
 
-def test_records_without_a_length_are_refused() -> None:
-    with pytest.raises(ProtocolError, match="has no length"):
-        codec_of("records").encode_response(1, One(5))
+class Slice:
+    """As of a file: a length, and no bytes to be had without reading."""
+
+    def __len__(self) -> int:
+        return 2
+
+
+@pytest.mark.parametrize(
+    ("records", "size_bytes"),
+    [
+        (b"ab", 2),
+        (bytearray(3), 3),
+        (Slice(), 2),
+        (array.array("i", [1, 2, 3]), 12),
+        (memoryview(bytes(12)).cast("i"), 12),
+        (memoryview(bytes(12)).cast("B", (3, 4)), 12),
+        (memoryview(bytes(4)).cast("i", ()), 4),
+        (ctypes.c_int(5), 4),
+        (memoryview(b""), 0),
+        (memoryview(b"").cast("i"), 0),
+    ],
+)
+def test_records_are_measured_in_bytes(records: Any, size_bytes: int) -> None:
+    head, given = codec_of("records").encode_response(1, One(records))
+
+    assert bytes(head)[-4:] == struct.pack(">i", size_bytes)  # type: ignore[call-overload]
+    assert len(given) == size_bytes, "which is what the size of the frame is reckoned with"
+    assert bytes(head)[:4] == struct.pack(">i", 8 + size_bytes)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    "records", [5, "text", [1, 2], (), {1: 2}, {3}, object(), memoryview(b"abcd")[::2]]
+)
+def test_records_that_are_no_bytes_are_refused(records: Any) -> None:
+    with pytest.raises(ProtocolError, match=r"field is .*(neither bytes|not in one place)"):
+        codec_of("records").encode_response(1, One(records))
+
+
+# --- how much a message may name --------------------------------------------------------------
+
+
+class Nested(NamedTuple):
+    names: Any = ()
+    tagged: Any = ()
+
+
+def nested(elements_max: int | None) -> MessageCodec:
+    inner = (Listed, ("[]int8", 0, 9, -1, -1))
+    layout = (Nested, ("[]struct", 0, 9, -1, -1, inner), ("[]string", 0, 9, -1, 0))
+    return MessageCodec("nested", layout, 0, is_flexible=True, elements_max=elements_max)
+
+
+SEVEN_THINGS = Nested((Listed((1, 2)), Listed((3,))), ("a", "b"))
+
+
+def test_the_elements_of_all_arrays_are_counted_together() -> None:
+    raw = nested(None).encode(SEVEN_THINGS)
+
+    assert nested(7).decode(raw) == nested(None).decode(raw) == SEVEN_THINGS
+    with pytest.raises(ProtocolError, match="with tagged it names 7 things; at most 6 are taken"):
+        nested(6).decode(raw)
+    with pytest.raises(ProtocolError, match="with field it names 4 things; at most 3 are taken"):
+        nested(3).decode(raw)
+
+
+def test_each_message_is_counted_from_nothing() -> None:
+    codec, raw = nested(7), nested(None).encode(SEVEN_THINGS)
+
+    assert [codec.decode(raw) for _ in range(3)] == [SEVEN_THINGS] * 3
+
+
+def test_an_array_of_too_many_elements_is_refused_before_it_is_made() -> None:
+    raw = varint(1_000_001) + b"\1\0" * 1_000_000 + b"\0"
+    codec = nested(50_000)
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProtocolError, match="names 1000000 things"):
+            codec.decode(raw)
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+    finally:
+        tracemalloc.stop()
+
+
+# --- text that is not UTF-8 -------------------------------------------------------------------
+
+MOST = 0x7FFF
+
+
+@pytest.mark.parametrize("flexible", [False, True])
+@pytest.mark.parametrize(
+    ("raw", "text_bytes"),
+    [
+        (b"x" * MOST, MOST),
+        ("\u20ac".encode() * (MOST // 3), MOST - 1),
+        (b"\xff" * (MOST // 3), MOST - 1),
+        (b"x" * (MOST - 3) + b"\xff", MOST),
+    ],
+)
+def test_text_is_read_if_it_can_be_written_again(
+    raw: bytes, text_bytes: int, flexible: bool
+) -> None:
+    codec = codec_of("string", flexible=flexible)
+    size = varint(len(raw) + 1) if flexible else struct.pack(">h", len(raw))
+
+    found = codec.decode(size + raw + b"\0")
+
+    assert found.field == raw.decode(errors="replace")
+    assert len(found.field.encode()) == text_bytes
+    assert codec.decode(codec.encode(found)) == found
+
+
+@pytest.mark.parametrize("flexible", [False, True])
+@pytest.mark.parametrize(
+    "raw", [b"\xff" * (MOST // 3 + 1), b"\xff" * MOST, b"x" * (MOST - 2) + b"\xff"]
+)
+def test_text_that_could_not_be_written_again_is_refused(raw: bytes, flexible: bool) -> None:
+    size = varint(len(raw) + 1) if flexible else struct.pack(">h", len(raw))
+
+    with pytest.raises(ProtocolError, match=r"field has .* over the limit of 32767"):
+        codec_of("string", flexible=flexible).decode(size + raw + b"\0")

@@ -13,13 +13,13 @@ from stratalog.errors import (
     UnsupportedCompressionError,
 )
 from stratalog.records import (
-    AppendOrigin,
     Codec,
     ProducedBatches,
     ProduceRules,
     Record,
     TimestampType,
     build_batch,
+    lone_batch,
     read_header,
     validate_produced,
 )
@@ -41,7 +41,7 @@ def validate(
     rules: ProduceRules = ANY_TIME,
     *,
     first_offset: int = 500,
-    origin: AppendOrigin = AppendOrigin.CLIENT,
+    is_client: bool = True,
 ) -> ProducedBatches:
     return validate_produced(
         records,
@@ -49,7 +49,7 @@ def validate(
         first_offset=first_offset,
         leader_epoch=7,
         now_ms=NOW_MS,
-        origin=origin,
+        is_client=is_client,
     )
 
 
@@ -140,12 +140,14 @@ def test_a_batch_cut_at_the_end_of_a_request_is_left_out() -> None:
     assert stored(validate(batch + batch[:-1])) == stored(validate(batch))
 
 
-def test_the_body_is_not_copied() -> None:
-    batch = bytearray(timed(1, 2, 3))
-    body = validate(batch).buffers[1]
+def test_the_body_is_not_copied_unless_it_is_tiny() -> None:
+    batch = bytearray(timed(*range(200)))
+    _, body = validate(batch).buffers
 
     assert isinstance(body, memoryview)
     assert body.obj is batch
+    (whole,) = validate(timed(1)).buffers
+    assert isinstance(whole, bytearray)
 
 
 # --- rules of a request and of a batch ---
@@ -230,15 +232,15 @@ def test_a_codec_that_does_not_exist_is_refused() -> None:
 def test_coordinators_may_write_control_batches_and_have_them_stored_uncompressed() -> None:
     marker = timed(1, control=True, transactional=True, producer_id=3, producer_epoch=0)
     rules = ProduceRules(codec=Codec.ZSTD, after_max_ms=2**62)
-    produced = validate(marker, rules, origin=AppendOrigin.COORDINATOR)
+    produced = validate(marker, rules, is_client=False)
 
     assert stored(produced) == stamp_header(marker, 500, 7) + marker[61:]
 
 
-@pytest.mark.parametrize("origin", [AppendOrigin.CLIENT, AppendOrigin.COORDINATOR])
-def test_offsets_stay_below_the_largest_there_is(origin: AppendOrigin) -> None:
+@pytest.mark.parametrize("is_client", [True, False])
+def test_offsets_stay_below_the_largest_there_is(is_client: bool) -> None:
     with pytest.raises(CorruptBatchError):
-        validate(timed(1, 2), first_offset=2**63 - 1, origin=origin)
+        validate(timed(1, 2), first_offset=2**63 - 1, is_client=is_client)
 
 
 # --- rules of records ---
@@ -425,3 +427,55 @@ def test_decompression_is_bounded_by_the_rules() -> None:
     assert len(bomb) < 2_000
     with pytest.raises(RecordTooLargeError):
         validate(bomb, ProduceRules(max_decompressed_bytes=2**20))
+
+
+def test_each_batch_is_held_against_its_own_rules_whichever_were_read_before() -> None:
+    keyless = build_batch([Record(None, b"value", (), 1)])
+    lax, strict = ANY_TIME, ProduceRules(compacted=True, after_max_ms=2**62)
+    for _ in range(2):
+        assert validate(keyless, lax)
+        with pytest.raises(InvalidRecordError):
+            validate(keyless, strict)
+
+
+# --- what a produce request may hold -----------------------------------------------------------
+
+
+@given(behind=st.binary(max_size=11), codec=st.sampled_from(Codec))
+def test_one_batch_is_measured_whatever_too_few_bytes_follow(behind: bytes, codec: Codec) -> None:
+    batch = build_batch([Record(b"k", b"v" * 50, (), 1)], codec=codec)
+    assert lone_batch(batch + behind) == (len(batch), codec)
+
+
+@given(data=st.binary(max_size=80))
+def test_of_any_bytes_the_size_is_within_them_or_they_are_refused(data: bytes) -> None:
+    try:
+        size_bytes, codec = lone_batch(data)
+    except (InvalidRecordError, CorruptBatchError):
+        return
+    assert 26 <= size_bytes <= len(data)
+    assert 0 <= codec <= 7
+
+
+@pytest.mark.parametrize("size_bytes", [0, 11, 12, 16, 17, 60, 75])
+def test_less_than_a_batch_is_none(size_bytes: int) -> None:
+    batch = timed(1)
+    assert size_bytes < len(batch)
+    with pytest.raises(InvalidRecordError, match="exactly one batch"):
+        lone_batch(batch[:size_bytes])
+
+
+def test_none_two_and_other_formats_are_refused() -> None:
+    batch = timed(1)
+    for records in (None, batch + batch):
+        with pytest.raises(InvalidRecordError, match="exactly one batch"):
+            lone_batch(records)
+    for magic in (0, 1):
+        with pytest.raises(InvalidRecordError, match=f"not of {magic}"):
+            lone_batch(batch[:16] + bytes([magic]) + batch[17:])
+    for magic in (3, 255):
+        with pytest.raises(CorruptBatchError, match=f"magic {magic}"):
+            lone_batch(batch[:16] + bytes([magic]) + batch[17:])
+    for length in (13, 0, -1, -(2**31)):
+        with pytest.raises(CorruptBatchError, match=f"length {length}"):
+            lone_batch(batch[:8] + length.to_bytes(4, "big", signed=True) + batch[12:])

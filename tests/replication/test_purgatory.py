@@ -1,5 +1,6 @@
 """A purgatory against a plain model: who waits, for what, until when."""
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -172,3 +173,41 @@ def test_a_completion_that_completes_others_completes_each_once() -> None:
 
     assert [len(each.completions) for each in operations] == [1] * 5
     assert len(purgatory) == 0
+
+
+class Failing(Waiting):
+    """Its client cannot be answered."""
+
+    def complete(self, *, is_expired: bool) -> None:
+        super().complete(is_expired=is_expired)
+        raise ValueError(self.number)
+
+
+def waiting_for_a(state: set[str]) -> tuple[Purgatory, list[Waiting]]:
+    purgatory, operations = Purgatory(), []
+    for number, kind in enumerate((Waiting, Failing, Waiting, Failing, Waiting)):
+        operations.append(kind(number, 100 + number, {"a"}, state))
+        purgatory.complete_or_watch(operations[-1], ["a"])
+    return purgatory, operations
+
+
+def test_who_cannot_be_answered_keeps_nobody_else_from_an_answer() -> None:
+    state = set[str]()
+    purgatory, operations = waiting_for_a(state)
+    state.add("a")
+
+    with pytest.raises(ValueError, match="1"):
+        purgatory.check("a")
+
+    assert [each.completions for each in operations] == [[False]] * 5
+    assert (len(purgatory), purgatory.check("a")) == (0, 0)
+
+
+def test_who_cannot_be_answered_lets_the_time_of_others_run_out_too() -> None:
+    purgatory, operations = waiting_for_a(set())
+
+    with pytest.raises(ValueError, match="1"):
+        purgatory.expire(103)
+
+    assert [each.completions for each in operations] == [[True]] * 4 + [[]]
+    assert purgatory.next_deadline_ms() == 104

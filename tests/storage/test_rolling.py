@@ -24,11 +24,11 @@ from log_harness import (
 
 from stratalog.config import TopicConfig
 from stratalog.errors import DiskFullError, RecordBatchTooLargeError
-from stratalog.records import Codec
+from stratalog.records import Codec, read_headers
 from stratalog.storage.handles import HandleCache
 from stratalog.storage.log import Log
-from stratalog.storage.rolling import RollCause, plan_roll
-from stratalog.storage.segment import Segment
+from stratalog.storage.rolling import RollCause, plan_roll, room_in
+from stratalog.storage.segment import NO_ROOM, Segment
 from stratalog.testing import SimulatedFileSystem
 from stratalog.testing.legacy import legacy_message_set
 
@@ -385,3 +385,92 @@ def test_every_roll_leaves_its_reason_with_the_numbers(make_log: MakeLog) -> Non
     assert reasons[2].cause is RollCause.REQUESTED
     lines = disk_of(log).contents(f"{log.directory}/.stratalog/rolls").splitlines()
     assert [json.loads(line)["base_offset"] for line in lines] == [1, 2]
+
+
+# --- room ----------------------------------------------------------------------------------------
+
+
+@given(
+    sizes=st.lists(st.integers(70, 120), max_size=8),
+    timestamp_ms=st.sampled_from([-1, 0, START_MS]),
+    incoming_bytes=st.integers(0, 1_200),
+    offset_delta=st.integers(0, 3) | st.integers(2**31 - 3, 2**31 + 3),
+    later_ms=st.integers(-5, 1_100),
+)
+def test_where_there_is_room_nothing_rolls_and_the_limits_themselves_are_within(
+    sizes: list[int], timestamp_ms: int, incoming_bytes: int, offset_delta: int, later_ms: int
+) -> None:
+    config = TopicConfig(
+        internal_segment_bytes=1_000,
+        segment_ms=1_000,
+        segment_index_bytes=24,
+        index_interval_bytes=0,
+    )
+    segment = Segment.create(SimulatedFileSystem(), "/", 50, config, HandleCache(), now_ms=START_MS)
+    offset = 50
+    for size_bytes in sizes:
+        data = sized_batch(size_bytes, base_offset=offset, timestamp_ms=timestamp_ms)
+        segment.append(read_headers(data), [data])
+        offset += 1
+    room = room_in(segment, config)
+    incoming = {
+        "incoming_bytes": incoming_bytes,
+        "incoming_last_offset": offset + offset_delta,
+        "incoming_max_timestamp_ms": timestamp_ms + later_ms,
+        "now_ms": START_MS,
+    }
+    fits = (
+        segment.size_bytes + incoming_bytes <= room.size_bytes
+        and offset + offset_delta <= room.last_offset
+        and timestamp_ms + later_ms <= room.max_timestamp_ms
+    )
+
+    reason = plan_roll(segment, config, **incoming)
+
+    assert not (fits and reason is not None)
+    if room != NO_ROOM:
+        assert fits == (reason is None), "where there is room at all, it is all there is"
+    segment.discard()
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "timestamp_ms", "rolls"),
+    [
+        (100, START_MS + 1_000, False),
+        (101, START_MS + 1_000, True),
+        (100, START_MS + 1_001, True),
+    ],
+)
+def test_an_append_within_room_that_is_known_is_held_against_all_of_it(
+    make_log: MakeLog, size_bytes: int, timestamp_ms: int, rolls: bool
+) -> None:
+    log = make_log(internal_segment_bytes=300, segment_ms=1_000)
+    for _ in range(2):
+        log.append_as_leader(sized_batch(100))
+    assert log.segments.active.room != NO_ROOM
+
+    log.append_as_leader(sized_batch(size_bytes, timestamp_ms=timestamp_ms))
+
+    assert bases(log) == ([0, 2] if rolls else [0])
+
+
+def test_room_is_not_remembered_beyond_an_index_entry_a_cut_or_another_config() -> None:
+    config = TopicConfig(index_interval_bytes=100)
+    segment = Segment.create(SimulatedFileSystem(), "/", 0, config, HandleCache(), now_ms=START_MS)
+
+    def put(offset: int) -> None:
+        data = sized_batch(90, base_offset=offset)
+        segment.append(read_headers(data), [data])
+
+    put(0)
+    for change in (
+        lambda: [put(offset) for offset in (1, 2)],
+        lambda: segment.truncate_to(1, now_ms=START_MS),
+        lambda: segment.configure(config),
+        segment.become_inactive,
+    ):
+        segment.room = room_in(segment, config)
+        assert segment.room != NO_ROOM
+        change()
+        assert segment.room == NO_ROOM
+    segment.discard()

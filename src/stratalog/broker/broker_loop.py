@@ -23,6 +23,8 @@ from typing import Any, Final, TypeVarTuple
 _LINGER_NS: Final = 50_000
 _LINGER_AGAIN_NS: Final = 150_000
 _EVENTS_MAX: Final = 512
+# Room for each event is made anew by every look: of those that nobody may answer, for a few.
+_EVENTS_AGAIN_MAX: Final = 16
 
 # An error or a hang-up is told to whoever waits, for either.
 _READABLE: Final = ~select.EPOLLOUT
@@ -42,9 +44,12 @@ class BrokerSelector(selectors.EpollSelector):
         self._on_turn: Callable[[int], None] | None = None
         self._woken_ns = 0
         self._was_busy = False
+        self._is_resting = False
         self._linger_ns = _LINGER_NS
         self.on_failure: Callable[[BaseException], None] = _raise
         self._epoll = select.epoll()
+        # With none ready in time, an empty list; a signal does not end it before.
+        self._wait = self._epoll.poll
         self._inner = super().fileno()
         self._epoll.register(self._inner, select.EPOLLIN)
         self._readers: dict[int, Callback] = {}
@@ -104,6 +109,7 @@ class BrokerSelector(selectors.EpollSelector):
         """Somebody was sent much, and asks for more only after reading it: to look again meanwhile
         was a fifth of the CPU of a fetch of 1 MB."""
         self._was_busy = False
+        self._is_resting = True
 
     def select(self, timeout: float | None = None) -> Keys:
         """Call who waits for what is ready, and return what asyncio itself waits for."""
@@ -111,47 +117,39 @@ class BrokerSelector(selectors.EpollSelector):
             self._on_turn(self._now_ns() - self._woken_ns)
         ready = self._look(timeout)
         self._woken_ns = self._now_ns()
-        keys: Keys = []
-        self._was_busy = False
+        was_busy = is_inner_ready = self._is_resting = False
+        readers, writers = self._readers, self._writers
         for descriptor, events in ready:
             if descriptor == self._inner:
-                keys = super().select(0)
-                if any(wanted & selectors.EVENT_READ for _, wanted in keys):
-                    self._was_busy = True
-            elif events & _READABLE and descriptor in self._readers:
-                # Who only waits for a socket to take more has no reason to hurry.
-                self._was_busy = True
-        # Now, since one of them may ask for rest.
-        for descriptor, events in ready:
-            if events & _READABLE and (callback := self._readers.get(descriptor)) is not None:
-                self._call(callback)
-            if events & _WRITABLE and (callback := self._writers.get(descriptor)) is not None:
-                self._call(callback)
+                is_inner_ready = True
+                continue
+            try:
+                if events & _READABLE and (callback := readers.get(descriptor)) is not None:
+                    # Who only waits for a socket to take more has no reason to hurry.
+                    was_busy = True
+                    callback()
+                if events & _WRITABLE and (callback := writers.get(descriptor)) is not None:
+                    callback()
+            except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the others go on
+                self.on_failure(error)
+        # What asyncio waits for is asked last: any of those may have changed it.
+        keys = super().select(0) if is_inner_ready else []
+        if any(wanted & selectors.EVENT_READ for _, wanted in keys):
+            was_busy = True
+        self._was_busy = was_busy and not self._is_resting
         return keys
-
-    def _call(self, callback: Callback) -> None:
-        try:
-            callback()
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the others go on
-            self.on_failure(error)
 
     def _look(self, timeout: float | None) -> list[tuple[int, int]]:
         """Wait as asked, but right after some work look a few times more before going to sleep."""
         wait = self._wait
         if not self._was_busy or timeout == 0:
-            return wait(timeout)
+            return wait(timeout, _EVENTS_MAX)
         now_ns = self._now_ns
         give_up_ns = now_ns() + self._linger_ns
-        while not (ready := wait(0)) and now_ns() < give_up_ns:
+        while not (ready := wait(0, _EVENTS_AGAIN_MAX)) and now_ns() < give_up_ns:
             pass
         self._linger_ns = _LINGER_AGAIN_NS if ready else _LINGER_NS
-        return ready or wait(timeout)
-
-    def _wait(self, timeout: float | None) -> list[tuple[int, int]]:
-        try:
-            return self._epoll.poll(timeout, _EVENTS_MAX)
-        except InterruptedError:
-            return []
+        return ready or wait(timeout, _EVENTS_MAX)
 
 
 class BrokerLoop(asyncio.SelectorEventLoop):
@@ -165,14 +163,14 @@ class BrokerLoop(asyncio.SelectorEventLoop):
         self.call_exception_handler(context)
 
     def add_reader(self, fd: Any, callback: Callable[[*_Ts], Any], *args: *_Ts) -> None:
-        self.turns.set_reader(_descriptor(fd), partial(callback, *args))
+        self.turns.set_reader(_descriptor(fd), partial(callback, *args) if args else callback)
 
     def remove_reader(self, fd: Any) -> bool:
         # asyncio's own (sock_recv and the like) adds by another way, and removes by this one.
         return self.turns.set_reader(_descriptor(fd), None) or super().remove_reader(fd)
 
     def add_writer(self, fd: Any, callback: Callable[[*_Ts], Any], *args: *_Ts) -> None:
-        self.turns.set_writer(_descriptor(fd), partial(callback, *args))
+        self.turns.set_writer(_descriptor(fd), partial(callback, *args) if args else callback)
 
     def remove_writer(self, fd: Any) -> bool:
         return self.turns.set_writer(_descriptor(fd), None) or super().remove_writer(fd)

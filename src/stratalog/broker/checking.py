@@ -7,7 +7,7 @@ order of a producer's batches stays. Between producers there is no order to keep
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from typing_extensions import Buffer
@@ -17,9 +17,8 @@ from stratalog.broker.services import Services
 from stratalog.clock import Clock
 from stratalog.errors import RecordTooLargeError, StratalogError
 from stratalog.records import ProduceRules, validate_produced
-from stratalog.replication.replica_manager import AppendResult
+from stratalog.replication.replica_manager import PartitionAppend
 from stratalog.storage.appending import ValidatedRecords
-from stratalog.storage.layout import TopicPartition
 
 # Below these a batch is checked on the loop: as it came, and decompressed.
 _COMPRESSED_BYTES = 64 << 10
@@ -29,9 +28,6 @@ _CODEC_MASK = 7
 
 _QUICK_MAX = 1_000
 
-Checked = Mapping[TopicPartition, Buffer | ValidatedRecords]
-Refused = Mapping[TopicPartition, AppendResult]
-Append = Callable[[Checked, Refused], None]
 Outcome = ValidatedRecords | StratalogError
 
 
@@ -44,35 +40,37 @@ class CheckedAhead:
         self._quick: dict[int, tuple[ProduceRules, ProduceRules]] = {}
 
     def check(
-        self, request: Request, entries: Mapping[TopicPartition, memoryview], append: Append
+        self,
+        request: Request,
+        appends: Sequence[PartitionAppend],
+        append: Callable[[Sequence[PartitionAppend]], None],
     ) -> None:
-        """Hand on to ``append`` what may be appended and what may not, at once or later."""
-        checked: dict[TopicPartition, Buffer | ValidatedRecords] = {}
-        refused: dict[TopicPartition, AppendResult] = {}
-        work: list[tuple[TopicPartition, ProduceRules]] = []
+        """Hand on to ``append`` what may be appended, at once or later; what may not be is refused
+        in ``appends``."""
+        work: list[tuple[PartitionAppend, ProduceRules]] = []
         is_long = False
-        for key, records in entries.items():
-            partition = self._services.replicas.find(key)
+        for each in appends:
+            partition = self._services.replicas.find(each.key)
             assert partition is not None, "unknown partitions were refused before"
             rules = partition.log.produce_rules
-            if is_plain(records, rules):
-                checked[key] = records
-                continue
-            work.append((key, rules))
-            is_long = is_long or len(records) >= _COMPRESSED_BYTES
-        for key, rules in () if is_long else work:
-            outcome = _attempt(entries[key], self._quick_rules(rules), self._services.clock)
+            records = _as_sent(each)
+            if not is_plain(records[_CODEC_POSITION] & _CODEC_MASK, rules):
+                work.append((each, rules))
+                is_long = is_long or len(records) >= _COMPRESSED_BYTES
+        for each, rules in () if is_long else work:
+            outcome = _attempt(_as_sent(each), self._quick_rules(rules), self._services.clock)
             if isinstance(outcome, ValidatedRecords):
-                checked[key] = outcome._replace(rules=rules)
+                each.records = outcome._replace(rules=rules)
             elif _is_cut_short(outcome):
                 is_long = True
                 break
             else:
-                refused[key] = AppendResult(error=outcome)
+                each.records, each.error = None, outcome
         if is_long:
-            self._check_later(request, entries, dict(work), append)
+            left = [(each, rules) for each, rules in work if each.error is None]
+            self._check_later(request, appends, left, append)
         else:
-            append(checked, refused)
+            append(_unrefused(appends))
 
     def _quick_rules(self, rules: ProduceRules) -> ProduceRules:
         known = self._quick.get(id(rules))
@@ -86,47 +84,62 @@ class CheckedAhead:
     def _check_later(
         self,
         request: Request,
-        entries: Mapping[TopicPartition, memoryview],
-        work: dict[TopicPartition, ProduceRules],
-        append: Append,
+        appends: Sequence[PartitionAppend],
+        work: list[tuple[PartitionAppend, ProduceRules]],
+        append: Callable[[Sequence[PartitionAppend]], None],
     ) -> None:
         services = self._services
         request.is_pipelined = False
-        # The receive buffer is used again as soon as this returns.
-        held = {key: bytes(records) for key, records in entries.items()}
-        size_bytes = sum(map(len, held.values()))
+        size_bytes = keep_records(appends)
         services.memory.hold(size_bytes)
+        held = [(_as_sent(each), rules) for each, rules in work]
 
-        def done(job: "asyncio.Future[dict[TopicPartition, Outcome]]") -> None:
+        def done(job: "asyncio.Future[list[Outcome]]") -> None:
             services.memory.release(size_bytes)
             if job.cancelled():
                 return
-            checked: dict[TopicPartition, Buffer | ValidatedRecords] = dict(held)
-            refused = {}
-            for key, outcome in job.result().items():
+            for (each, _), outcome in zip(work, job.result(), strict=True):
                 if isinstance(outcome, ValidatedRecords):
-                    checked[key] = outcome
+                    each.records = outcome
                 else:
-                    del checked[key]
-                    refused[key] = AppendResult(error=outcome)
-            append(checked, refused)
+                    each.records, each.error = None, outcome
+            append(_unrefused(appends))
 
-        job = services.loop.run_in_executor(
-            services.workers, _check_all, held, work, services.clock
-        )
+        job = services.loop.run_in_executor(services.workers, _check_all, held, services.clock)
         job.add_done_callback(done)
 
 
-def is_plain(records: memoryview, rules: ProduceRules) -> bool:
-    """Whether the batch comes and stays uncompressed, so that its log can check it."""
-    return not records[_CODEC_POSITION] & _CODEC_MASK and not rules.codec
+def keep_records(appends: Iterable[PartitionAppend]) -> int:
+    """Copy records out of the receive buffer, which is used again; returns how many bytes."""
+    size_bytes = 0
+    for each in appends:
+        records = each.records
+        if isinstance(records, ValidatedRecords):
+            records = records.records  # what was made of them refers to the buffer
+        if records is not None:
+            each.records = kept = bytes(records)
+            size_bytes += len(kept)
+    return size_bytes
 
 
-def _check_all(
-    held: Mapping[TopicPartition, bytes], work: Mapping[TopicPartition, ProduceRules], clock: Clock
-) -> dict[TopicPartition, Outcome]:
+def _unrefused(appends: Iterable[PartitionAppend]) -> list[PartitionAppend]:
+    return [each for each in appends if each.error is None]
+
+
+def _as_sent(each: PartitionAppend) -> memoryview:
+    records = each.records.records if isinstance(each.records, ValidatedRecords) else each.records
+    assert records is not None, "it has not been appended yet"
+    return memoryview(records)
+
+
+def is_plain(codec: int, rules: ProduceRules) -> bool:
+    """Whether a batch of that codec comes and stays uncompressed, so that its log can check it."""
+    return not codec and not rules.codec
+
+
+def _check_all(held: Sequence[tuple[memoryview, ProduceRules]], clock: Clock) -> list[Outcome]:
     """On the worker."""
-    return {key: _attempt(held[key], rules, clock) for key, rules in work.items()}
+    return [_attempt(records, rules, clock) for records, rules in held]
 
 
 def _attempt(records: Buffer, rules: ProduceRules, clock: Clock) -> Outcome:

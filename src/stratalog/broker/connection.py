@@ -186,7 +186,7 @@ class Connection:
         scratch = self._shared.scratch
         count = self._receive(scratch)
         if count:
-            used = self._take_frames(scratch, count)
+            used = self._take_frames(scratch, count, not self._pending)
             if used < count and not self.is_closed:
                 self._keep(scratch[used:count])
             elif memory.is_favoured(self):
@@ -231,45 +231,48 @@ class Connection:
         elif not self._shared.memory.may_take(self):
             self._wait_for_memory()
 
-    def _take_frames(self, buffer: memoryview, filled: int) -> int:
+    def _take_frames(self, buffer: memoryview, filled: int, is_free: bool = False) -> int:
         """Hand on the requests that are there wholly, until one has to wait; returns how many
-        bytes they took."""
+        bytes they took. ``is_free``: for the first of them that has been looked at."""
         start = taken = 0
         handle = self._shared.handler.handle
         self._is_taking = True
         try:
             while not self.is_closed and filled - start >= SIZE_BYTES:
-                end = start + SIZE_BYTES + unpack_size(buffer, start)[0]
+                begin = start + SIZE_BYTES
+                end = begin + unpack_size(buffer, start)[0]
                 if end > filled:
                     self._check_size(buffer, start, filled)
                     break
-                if not self._may_take(buffer, start):
+                if not (is_free or self._may_take(buffer, start)):
                     break
+                is_free = False
                 if taken == _FRAMES_A_TURN:
                     self._loop.call_soon(self._resume)
                     break
-                if end - start > _LARGE_BYTES:
+                is_large = end - start > _LARGE_BYTES
+                if is_large:
                     self._check_size(buffer, start, filled)
-                frame = buffer[start + SIZE_BYTES : end]
                 self._has_more = end < filled
-                handle(self, frame)
-                if len(frame) > _LARGE_BYTES:
-                    self._hold_request(frame)
+                handle(self, buffer[begin:end])
+                if is_large:
+                    self._hold_request(buffer[begin:end])
                 taken += 1
                 start = end
         except Exception as error:  # noqa: BLE001 - one client's trouble is not the others'
             self._shared.handler.failed(self, error)
-            self._send_held()
+            if self._is_holding:
+                self._send_held()
             self.close()
         finally:
             self._is_taking = False
-        self._send_held()
+        if self._is_holding:
+            self._send_held()
         return start
 
     def _send_held(self) -> None:
-        if self._is_holding:
-            self._is_holding = False
-            self._outbox.send()
+        self._is_holding = False
+        self._outbox.send()
 
     def _check_size(self, buffer: memoryview, start: int, filled: int) -> None:
         size = int.from_bytes(buffer[start : start + SIZE_BYTES], "big", signed=True)
@@ -387,14 +390,14 @@ class Connection:
         if self.is_closed:
             return
         ticket.parts = parts
-        pending = self._pending
+        pending, out = self._pending, self._out
         if pending[0] is not ticket:
             return
         while pending and (ready := pending[0].parts) is not None:
-            self._out.extend(ready)
+            out += ready
             pending.popleft()
         # What answers several requests of one read goes out in one piece.
-        if self._has_more and self._is_taking and len(self._out) < _HELD_MAX and len(parts) <= 1:
+        if self._has_more and self._is_taking and len(out) < _HELD_MAX and len(parts) <= 1:
             self._is_holding = True
         else:
             self._is_holding = False

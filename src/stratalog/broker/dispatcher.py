@@ -28,9 +28,6 @@ from stratalog.protocol.codec import (
 # says everything to all members at once.
 REQUEST_WITHOUT_RECORDS_MAX_BYTES = 2 << 20
 SYNC_GROUP_MAX_BYTES = 8 << 20
-# Nor to name more topics, partitions, groups and so on: each is some microseconds' work.
-ELEMENTS_MAX = 50_000
-_COUNTED_FROM_BYTES = 64 << 10
 
 
 class Quotas(Protocol):
@@ -47,18 +44,47 @@ class NoQuotas:
 class Client:
     """The answering side of one connection."""
 
-    __slots__ = ("_dispatcher", "connection", "host")
+    __slots__ = ("_dispatcher", "_metrics", "_quotas", "connection", "host")
 
-    def __init__(self, dispatcher: "Dispatcher", connection: Connection) -> None:
+    def __init__(
+        self, dispatcher: "Dispatcher", connection: Connection, quotas: Quotas | None
+    ) -> None:
         self._dispatcher = dispatcher
+        self._metrics = dispatcher.metrics
+        self._quotas = quotas
         self.connection = connection
         self.host: str = f"/{connection.peer[0]}"
 
     def answer(self, request: Request, response: Any) -> None:
-        self._dispatcher.answer(self.connection, request, response)
+        """``None``: the request has no answer."""
+        connection = self.connection
+        if connection.is_closed:
+            return
+        if response is not None and self._quotas is not None:
+            response = self._throttled(request, response)
+        key = request.api_key
+        try:
+            parts = _encode(request, response)
+        except StratalogError as error:
+            self._dispatcher.failed(connection, error)
+            connection.close()
+            return
+        duration_ns = time.perf_counter_ns() - request.received_ns
+        connection.answer(request, parts)
+        # After it is on its way: nobody waits for what is counted.
+        self._metrics.request_done(key, duration_ns, getattr(response, "error_code", 0) != 0)
+
+    def _throttled(self, request: Request, response: Any) -> Any:
+        assert self._quotas is not None
+        throttle_ms = self._quotas.throttle_ms(request, 0)
+        if throttle_ms:
+            if type(response) is not Encoded:
+                response = response._replace(throttle_time_ms=throttle_ms)
+            self.connection.mute(throttle_ms)
+        return response
 
     def answer_nothing(self, request: Request) -> None:
-        self._dispatcher.answer(self.connection, request, None)
+        self.answer(request, None)
 
     def close_for(self, request: Request, reason: str) -> None:
         self._dispatcher.failed(self.connection, ProtocolError("request", -1, -1, reason))
@@ -95,7 +121,7 @@ class Dispatcher:
     # --- connections --------------------------------------------------------------------------
 
     def opened(self, connection: Connection) -> None:
-        connection.session = Client(self, connection)
+        connection.session = Client(self, connection, self._quotas)
         self.connections[connection] = None
         self.metrics.connections += 1
         self.metrics.connections_opened += 1
@@ -122,13 +148,12 @@ class Dispatcher:
     # --- requests -----------------------------------------------------------------------------
 
     def handle(self, connection: Connection, frame: memoryview) -> None:
-        header, position = decode_request_header(frame)
-        key, version = header.api_key, header.api_version
+        (key, version, correlation_id, client_id), position = decode_request_header(frame)
         request = Request(
             key,
             version,
-            header.correlation_id,
-            header.client_id or "",
+            correlation_id,
+            client_id or "",
             None,
             connection.session,
             time.perf_counter_ns(),
@@ -140,9 +165,6 @@ class Dispatcher:
             self._refuse_version(connection, request)
             return
         request.body = decode_request(key, version, frame, position)
-        if len(frame) > _COUNTED_FROM_BYTES and (count := elements_of(request.body)) > ELEMENTS_MAX:
-            reason = f"it names {count} things; at most {ELEMENTS_MAX} are taken"
-            raise ProtocolError(f"{ApiKey(key).name.lower()} request", version, -1, reason)
         result = handler(request)
         if result is None:
             return
@@ -151,7 +173,7 @@ class Dispatcher:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         else:
-            self.answer(connection, request, result)
+            request.respond(result)
 
     def _refuse_version(self, connection: Connection, request: Request) -> None:
         if request.api_key == ApiKey.API_VERSIONS:
@@ -170,54 +192,15 @@ class Dispatcher:
             connection.close()
             return
         if response is not None:
-            self.answer(connection, request, response)
-
-    def answer(self, connection: Connection, request: Request, response: Any) -> None:
-        if connection.is_closed:
-            return
-        if response is not None and self._quotas is not None:
-            response = self._throttled(connection, request, response)
-        key = request.api_key
-        try:
-            parts = self._encode(request, response)
-        except StratalogError as error:
-            self.failed(connection, error)
-            connection.close()
-            return
-        duration_ns = time.perf_counter_ns() - request.received_ns
-        connection.answer(request, parts)
-        # After it is on its way: nobody waits for what is counted.
-        self.metrics.request_done(key, duration_ns, getattr(response, "error_code", 0) != 0)
-
-    def _encode(self, request: Request, response: Any) -> Sequence[Part]:
-        if response is None:
-            return ()
-        key, version, correlation_id = request.api_key, request.api_version, request.correlation_id
-        if type(response) is Encoded:
-            parts = frame_response_body(key, version, correlation_id, response.body)
-        else:
-            parts = encode_response(key, version, correlation_id, response)
-        return parts  # type: ignore[return-value]
-
-    def _throttled(self, connection: Connection, request: Request, response: Any) -> Any:
-        assert self._quotas is not None
-        throttle_ms = self._quotas.throttle_ms(request, 0)
-        if throttle_ms:
-            if type(response) is not Encoded:
-                response = response._replace(throttle_time_ms=throttle_ms)
-            connection.mute(throttle_ms)
-        return response
+            request.respond(response)
 
 
-def elements_of(body: Any) -> int:
-    """How many elements the arrays of a request have, and the arrays in those."""
-    count = 0
-    for field in body:
-        if isinstance(field, list | tuple):
-            count += len(field)
-            for element in field if count <= ELEMENTS_MAX else ():
-                if isinstance(element, tuple):
-                    count += elements_of(element)
-                    if count > ELEMENTS_MAX:
-                        break
-    return count
+def _encode(request: Request, response: Any) -> Sequence[Part]:
+    if response is None:
+        return ()
+    key, version, correlation_id = request.api_key, request.api_version, request.correlation_id
+    if type(response) is Encoded:
+        parts = frame_response_body(key, version, correlation_id, response.body)
+    else:
+        parts = encode_response(key, version, correlation_id, response)
+    return parts  # type: ignore[return-value]

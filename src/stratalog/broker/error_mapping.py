@@ -4,6 +4,11 @@ from stratalog import errors
 from stratalog.errors import StratalogError
 from stratalog.protocol.error_codes import ErrorCode
 
+# Of the characters of a message: what a person reads, and in no encoding more than a string of the
+# protocol holds. Where a sentence has been cut, its end says what the rule is.
+_MESSAGE_BEGINNING = 500
+_MESSAGE_END = 250
+
 _CODES: dict[type[StratalogError], ErrorCode] = {
     # Records
     errors.CorruptBatchError: ErrorCode.CORRUPT_MESSAGE,
@@ -63,4 +68,12 @@ def code_of(error: StratalogError) -> ErrorCode:
 
 def message_of(error: StratalogError) -> str:
     """What a client is told beside the code."""
-    return str(error)
+    return short_message(str(error))
+
+
+def short_message(text: str) -> str:
+    """``text``, cut in its middle if it is long: it may repeat what a client has sent, for each
+    partition of a request anew, and must not be more than an answer can hold."""
+    if len(text) <= _MESSAGE_BEGINNING + _MESSAGE_END:
+        return text
+    return f"{text[:_MESSAGE_BEGINNING]}…{text[-_MESSAGE_END:]}"

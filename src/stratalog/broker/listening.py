@@ -56,6 +56,7 @@ class Acceptor:
         self._config = config
         self._now_ms = now_ms
         self._per_host: Counter[str] = Counter()
+        self._retry: asyncio.TimerHandle | None = None
         # The other half is for logs: whoever only connects must not stop those who write.
         limit = open_files_max()
         self._descriptors_max = config.max_connections if limit is None else limit // 2
@@ -71,13 +72,20 @@ class Acceptor:
                 # Out of descriptors, most likely: the next ones wait until others have gone.
                 log_event("accept_failed", reason=error.strerror or str(error))
                 self._shared.loop.remove_reader(self._socket.fileno())
-                self._shared.loop.call_later(_RETRY_SECONDS, self._accept_again)
+                self._retry = self._shared.loop.call_later(_RETRY_SECONDS, self._accept_again)
                 return
             self._take(sock, peer[0])
 
     def _accept_again(self) -> None:
-        if self._socket.fileno() >= 0:
-            self._shared.loop.add_reader(self._socket.fileno(), self._accept)
+        self._retry = None
+        self._shared.loop.add_reader(self._socket.fileno(), self._accept)
+
+    def _accept_no_more(self) -> None:
+        if self._retry is not None:
+            self._retry.cancel()
+            self._retry = None
+        with suppress(OSError, ValueError):
+            self._shared.loop.remove_reader(self._socket.fileno())
 
     def _take(self, sock: socket.socket, host: str) -> None:
         config = self._config
@@ -140,14 +148,12 @@ class Acceptor:
 
     def retire(self) -> None:
         """Accept nobody, and take no more requests."""
-        with suppress(OSError, ValueError):
-            self._shared.loop.remove_reader(self._socket.fileno())
+        self._accept_no_more()
         for connection in list(self._dispatcher.connections):
             connection.retire()
 
     def stop(self) -> None:
-        with suppress(OSError, ValueError):
-            self._shared.loop.remove_reader(self._socket.fileno())
+        self._accept_no_more()
         self._socket.close()
         for connection in list(self._dispatcher.connections):
             connection.close()

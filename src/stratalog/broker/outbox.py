@@ -54,11 +54,20 @@ class Outbox:
     def send(self) -> None:
         """As much as can go now; the rest follows by itself."""
         budget = _SEND_BYTES_A_TURN
+        parts = self.parts
         try:
-            while self.parts and budget > 0 and not self.is_warming:
-                first = self.parts[0]
+            while parts and budget > 0 and not self.is_warming:
+                first = parts[0]
                 if isinstance(first, FileSlice):
                     budget -= self._send_file(first, budget)
+                elif (is_last := len(parts) == 1) or isinstance(parts[1], FileSlice):
+                    # Nearly always: one small answer, or the head of records.
+                    sent = self._socket.send(first, 0 if is_last else socket.MSG_MORE)
+                    budget -= sent
+                    if sent == len(first):  # type: ignore[arg-type]
+                        parts.popleft()
+                    else:
+                        parts[0] = memoryview(first)[sent:]
                 else:
                     budget -= self._send_buffers()
         except (BlockingIOError, InterruptedError):
@@ -66,7 +75,7 @@ class Outbox:
         except OSError:
             self._on_broken()
             return
-        if self.parts:
+        if parts:
             self._send_later()
         elif self._is_writing:
             self._stop_writing()
@@ -142,15 +151,6 @@ class Outbox:
 
     def _send_buffers(self) -> int:
         parts = self.parts
-        if len(parts) == 1 or isinstance(parts[1], FileSlice):
-            # Nearly always: one small answer, or the head of records; and there is room for it.
-            part = parts[0]
-            sent = self._socket.send(part, socket.MSG_MORE if len(parts) > 1 else 0)  # type: ignore[arg-type]
-            if sent == len(part):  # type: ignore[arg-type]
-                parts.popleft()
-            else:
-                parts[0] = memoryview(part)[sent:]  # type: ignore[arg-type]
-            return sent
         buffers: list[Buffer] = []
         for part in parts:
             if isinstance(part, FileSlice) or len(buffers) == _PARTS_AT_ONCE:

@@ -62,6 +62,8 @@ _READERS = 2
 _FINISH_SECONDS = 5.0
 _FINISH_STEP_SECONDS = 0.005
 _OPEN_TRIES, _OPEN_PAUSE_SECONDS = 200, 0.05
+# Until a part of the broker that has failed at what was due is tried again.
+_RETRY_MS = 100
 # Of queued.max.request.bytes, which Kafka leaves unlimited by default.
 REQUEST_MEMORY_BYTES = 256 << 20
 
@@ -262,20 +264,41 @@ class Broker:
         self._alarm.at(deadline_ms)
 
     def _ring(self, now_ms: int) -> int | None:
-        """Whatever is due in any part of the broker."""
-        services = self.services
-        services.replicas.expire(now_ms)
-        services.groups.run_due(now_ms)
+        """Whatever is due in any part of the broker. A part that fails has its next turn a little
+        later, and keeps no other from its own."""
+        replicas, groups = self.services.replicas, self.services.groups
+        earliest_ms = [
+            self._give_turn(run_due, now_ms)
+            for run_due in (replicas.expire, groups.run_due, self._run_logs, self._maybe_sweep)
+        ]
+        due_ms = (
+            replicas.next_deadline_ms() or self._sweep_ms,
+            groups.next_deadline_ms() or self._sweep_ms,
+            self._due_in_logs(now_ms),
+            self._sweep_ms,
+        )
+        return min(map(max, due_ms, earliest_ms))
+
+    def _give_turn(self, run_due: Callable[[int], object], now_ms: int) -> int:
+        """Before when it has no other turn: what fails all the time is not tried all the time."""
+        try:
+            run_due(now_ms)
+        except Exception as error:  # noqa: BLE001 - one part's trouble is not the others'
+            _task_failed(error)
+            return now_ms + _RETRY_MS
+        return now_ms
+
+    def _run_logs(self, now_ms: int) -> None:
         if self._due_in_logs(now_ms) <= now_ms:
-            services.logs.run_due()
-            self._events.look()
+            try:
+                self.services.logs.run_due()
+            finally:
+                self._events.look()
+
+    def _maybe_sweep(self, now_ms: int) -> None:
         if self._sweep_ms <= now_ms:
             self._sweep_ms = now_ms + SWEEP_MS
             self._acceptor.sweep(now_ms)
-        due = [self._sweep_ms, self._due_in_logs(now_ms)]
-        due.append(services.replicas.next_deadline_ms() or self._sweep_ms)
-        due.append(services.groups.next_deadline_ms() or self._sweep_ms)
-        return min(due)
 
     def _due_in_logs(self, now_ms: int) -> int:
         """When a task of the logs is due, which go by the time of day."""

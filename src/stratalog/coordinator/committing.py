@@ -58,6 +58,14 @@ RespondDelete = Callable[[Mapping[TopicAndPartition, ErrorCode] | ErrorCode], No
 RespondDeleteGroups = Callable[[Mapping[str, ErrorCode]], None]
 
 
+class _NewOffsets(NamedTuple):
+    """What a commit is answered if it can be written, and what is written for it."""
+
+    codes: list[ErrorCode]
+    changes: dict[TopicAndPartition, CommittedOffset | None]
+    records: list[LogRecord]
+
+
 class Committing:
     def __init__(self, config: BrokerConfig, clock: Clock, rebalances: Rebalances) -> None:
         self._config = config
@@ -72,6 +80,8 @@ class Committing:
         if refusal is not ErrorCode.NONE:
             respond([refusal] * len(request.offsets))
             return
+        # What cannot be written is refused here, before it has made a group.
+        new = self._new_offsets(request)
         if group is None:
             # A simple group: it has offsets and never any members.
             group = Group(request.group_id, now_ms=self._clock.now_ms())
@@ -80,7 +90,7 @@ class Committing:
             member = group.members.get(request.member_id)
             if member is not None:
                 self._rebalances.expect_heartbeat(shard, group, member)
-        self._write_commit(shard, group, request, respond)
+        self._write_commit(shard, group, new, respond)
 
     def _refusal(self, group: Group | None, request: CommitRequest) -> ErrorCode:
         if group is None:
@@ -102,9 +112,7 @@ class Committing:
             return ErrorCode.REBALANCE_IN_PROGRESS
         return ErrorCode.NONE
 
-    def _write_commit(
-        self, shard: Shard, group: Group, request: CommitRequest, respond: RespondCommit
-    ) -> None:
+    def _new_offsets(self, request: CommitRequest) -> _NewOffsets:
         now_ms = self._clock.now_ms()
         expire_ms = NO_TIMESTAMP
         if request.retention_ms != DEFAULT_RETENTION:
@@ -122,7 +130,14 @@ class Committing:
             )
             codes.append(ErrorCode.NONE)
             changes[topic, partition] = committed
-            records.append((offset_key(group.group_id, topic, partition), offset_value(committed)))
+            key = offset_key(request.group_id, topic, partition)
+            records.append((key, offset_value(committed)))
+        return _NewOffsets(codes, changes, records)
+
+    def _write_commit(
+        self, shard: Shard, group: Group, new: _NewOffsets, respond: RespondCommit
+    ) -> None:
+        codes, changes, records = new
         if not records:
             self._forget_if_unused(shard, group)
             respond(codes)

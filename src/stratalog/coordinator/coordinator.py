@@ -162,7 +162,12 @@ class GroupCoordinator:
         return self._steady_clock.now_ms() if self._jobs else self._timers.next_deadline_ms()
 
     def run_due(self, now_ms: int) -> None:
-        self._timers.run_due(now_ms)
+        try:
+            self._timers.run_due(now_ms)
+        finally:
+            self._run_jobs(now_ms)
+
+    def _run_jobs(self, now_ms: int) -> None:
         for _ in range(_STEPS_A_TURN):
             if not self._jobs:
                 return

@@ -22,7 +22,7 @@ from struct import Struct
 from struct import error as StructError
 from typing import Any, Final, NamedTuple
 
-from stratalog.errors import CorruptBatchError
+from stratalog.errors import CorruptBatchError, RecordTooLargeError
 
 OFFSET_TYPES: Final = (0, 1)
 GROUP_TYPE: Final = 2
@@ -35,6 +35,7 @@ _OFFSET_TYPE = 1
 _OFFSET_VERSION = 4
 _OFFSET_VERSION_WITH_EXPIRY = 1
 _GROUP_VERSION = 3
+_STRING_BYTES_MAX = 0x7FFF
 
 _pack_short = Struct(">h").pack
 _pack_int = Struct(">i").pack
@@ -146,6 +147,8 @@ def group_value(group: StoredGroup) -> bytes:
 
 def _string(text: str) -> bytes:
     data = text.encode()
+    if len(data) > _STRING_BYTES_MAX:
+        raise RecordTooLargeError("a string of a group's record", len(data), _STRING_BYTES_MAX)
     return _pack_short(len(data)) + data
 
 

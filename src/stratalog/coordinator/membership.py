@@ -90,9 +90,10 @@ class Membership:
             respond(JoinResult(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
         else:
             group = Group(request.group_id, now_ms=self._clock.now_ms())
-            shard.groups[request.group_id] = group
-            # As it is now; the members that join it are kept with their first generation.
+            # As it is now; the members that join it are kept with their first generation. What
+            # cannot be written is refused here, before the group is there for anybody.
             record = (group_key(group.group_id), group_value(group.stored({})))
+            shard.groups[request.group_id] = group
             self._join(shard, group, request, respond)
             self._store_new(shard, group, record)
 

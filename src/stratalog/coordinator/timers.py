@@ -4,7 +4,7 @@ Heartbeats put deadlines off all the time, so that must cost next to nothing: an
 is left where it is, and moved to its real deadline only when its turn has come.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from heapq import heapify, heappop, heappush
 from itertools import count
 
@@ -55,7 +55,18 @@ class Timers:
         return self._queue[0][0] if self._queue else None
 
     def run_due(self, now_ms: int) -> None:
-        """Do what is due, in order; what is scheduled meanwhile has its turn next time."""
+        """Do what is due, in order; what is scheduled meanwhile has its turn next time. One that
+        fails keeps no other from its turn: the first failure is raised when all have had theirs."""
+        failure: Exception | None = None
+        for action in self._due(now_ms):
+            try:
+                action()
+            except Exception as error:  # noqa: BLE001 - one group's trouble is not the others'
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+    def _due(self, now_ms: int) -> Iterator[Action]:
         first_new = next(self._numbers)
         while self._queue and self._queue[0][0] <= now_ms and self._queue[0][1] < first_new:
             _, _, key, timer = heappop(self._queue)
@@ -66,7 +77,7 @@ class Timers:
                 heappush(self._queue, (timer.deadline_ms, next(self._numbers), key, timer))
             else:
                 del self._timers[key]
-                timer.action()
+                yield timer.action
 
     def _enqueue(self, key: Hashable, timer: _Timer) -> None:
         is_earliest = not self._queue or timer.deadline_ms < self._queue[0][0]

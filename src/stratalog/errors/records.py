@@ -42,7 +42,7 @@ class UnsupportedCompressionError(RecordError):
 
 
 class RecordTooLargeError(RecordError):
-    """A batch, or what it decompresses to, larger than the topic allows."""
+    """A batch, what it decompresses to, or a part of a record, larger than it may be."""
 
     def __init__(self, what: str, size_bytes: int, limit_bytes: int) -> None:
         super().__init__(what, size_bytes, limit_bytes)

@@ -16,7 +16,7 @@ which layout that is. An API's module is imported, and its layout made ready, wh
 message is seen: all of them take longer than a broker may take to start.
 """
 
-from collections.abc import Sized
+from collections.abc import Callable, Sized
 from importlib import import_module
 from struct import Struct
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -26,6 +26,10 @@ from stratalog.protocol.api import FIRST_FLEXIBLE, ApiKey, is_supported
 from stratalog.protocol.error_codes import ErrorCode
 from stratalog.protocol.messages.index import CODECS
 from stratalog.records._kernels import MessageCodec, MessageCodecs, RequestHeaders
+
+# Topics, partitions, groups and so on that one request may name, in all its arrays together: each
+# takes up to fifty times its bytes, and then some microseconds' work.
+ELEMENTS_MAX: Final = 50_000
 
 Frame: TypeAlias = bytes | bytearray | memoryview
 Buffers: TypeAlias = list[Sized]
@@ -60,6 +64,8 @@ def _load(side: str, api_key: int, version: int) -> MessageCodec:
         is_flexible=is_flexible,
         api_key=api_key,
         is_header_flexible=is_flexible and (side == "request" or _has_tags_in_header(api_key)),
+        # Of the broker that one asked, any answer is taken: it has as many topics as it has.
+        elements_max=ELEMENTS_MAX if side == "request" else None,
     )
 
 
@@ -88,23 +94,19 @@ _pack_flexible_response = Struct(">iix").pack
 # --- what a broker needs ---------------------------------------------------------------------
 
 
-def decode_request_header(frame: Frame) -> tuple[RequestHeader, int]:
-    """The header, and where the body begins.
+# The compiled functions themselves, for a broker calls each of these once a request.
 
-    A version that is not supported is no error here, since a broker has to answer an ApiVersions
-    request of any version; of such a request only the header up to the client id is read.
-    """
-    return _headers.decode(frame)
+# The header of a frame, and where the body begins. A version that is not supported is no error
+# here, since a broker has to answer an ApiVersions request of any version; of such a request only
+# the header up to the client id is read.
+decode_request_header: Final[Callable[[Frame], tuple[RequestHeader, int]]] = _headers.decode
 
+# By API, version, frame and position: the body of a request that starts there; bytes after it are
+# passed over. One with more than ELEMENTS_MAX elements is refused before those are made.
+decode_request: Final[Callable[[int, int, Frame, int], Any]] = _requests.decode
 
-def decode_request(api_key: int, version: int, frame: Frame, position: int = 0) -> Any:
-    """The body of a request, which starts at ``position``; bytes after it are passed over."""
-    return _requests.decode(api_key, version, frame, position)
-
-
-def encode_response(api_key: int, version: int, correlation_id: int, response: Any) -> Buffers:
-    """A response as a frame, its size included."""
-    return _responses.encode_response(api_key, version, correlation_id, response)
+# By API, version, correlation id and response: a frame, its size included.
+encode_response: Final[Callable[[int, int, int, Any], Buffers]] = _responses.encode_response
 
 
 def encode_response_body(api_key: int, version: int, response: Any) -> bytes:

@@ -45,6 +45,7 @@ from stratalog.records.validation import (
     AppendOrigin,
     ProducedBatches,
     ProduceRules,
+    lone_batch,
     validate_produced,
 )
 
@@ -77,6 +78,7 @@ __all__ = [
     "find_batch",
     "find_record_by_timestamp",
     "find_valid_batch",
+    "lone_batch",
     "min_timestamp",
     "offset_entry",
     "overlapping_ranges",

@@ -5,15 +5,14 @@
 # taken over the new header and the old body, so the body is never copied.
 
 
-cdef bytearray stamped_header(const uint8_t *data, int64_t base_offset, int32_t leader_epoch):
-    cdef bytearray header = bytearray()
-    cdef uint8_t *p
-    PyByteArray_Resize(header, V2_HEADER_BYTES)
-    p = <uint8_t *> PyByteArray_AS_STRING(header)
-    memcpy(p, data, V2_HEADER_BYTES)
+cdef bytearray stamped(const uint8_t *data, Py_ssize_t size, int64_t base_offset,
+                       int32_t leader_epoch):
+    """A copy of the first `size` bytes of a batch, its header at least, as a leader stores them."""
+    cdef bytearray copy = PyByteArray_FromStringAndSize(<const char *> data, size)
+    cdef uint8_t *p = <uint8_t *> PyByteArray_AS_STRING(copy)
     store_i64(p, base_offset)
     store_i32(p + 12, leader_epoch)
-    return header
+    return copy
 
 
 cdef bytearray stamp_timestamp(buffer, int64_t base_offset, int32_t leader_epoch,
@@ -34,7 +33,7 @@ cdef bytearray stamp_timestamp(buffer, int64_t base_offset, int32_t leader_epoch
             raise ValueError(f"{view.len} bytes are not a whole batch")
         if fault:
             raise corrupt(fault)
-        header = stamped_header(<const uint8_t *> view.buf, base_offset, leader_epoch)
+        header = stamped(<const uint8_t *> view.buf, V2_HEADER_BYTES, base_offset, leader_epoch)
         p = <uint8_t *> PyByteArray_AS_STRING(header)
         # Kafka rebuilds the attributes from the bits it knows, so bits 7 to 15 become 0.
         attributes = h.attributes & 0x77
@@ -59,7 +58,9 @@ def stamp_header(buffer, int64_t base_offset, int32_t partition_leader_epoch):
     try:
         if view.len < V2_HEADER_BYTES or (<const uint8_t *> view.buf)[16] != 2:
             raise ValueError(f"{view.len} bytes do not begin with a header of magic 2")
-        return stamped_header(<const uint8_t *> view.buf, base_offset, partition_leader_epoch)
+        return stamped(
+            <const uint8_t *> view.buf, V2_HEADER_BYTES, base_offset, partition_leader_epoch
+        )
     finally:
         PyBuffer_Release(&view)
 

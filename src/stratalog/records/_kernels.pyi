@@ -289,7 +289,7 @@ def seal_batch(
 # --- codecs, produced batches (_codec.pxi, _validate.pxi) ----------------------------------------
 
 class _Rules(Protocol):
-    """What ``validate_records`` reads of ``stratalog.records.validation.ProduceRules``."""
+    """What ``validate_produced`` reads of ``stratalog.records.validation.ProduceRules``."""
 
     @property
     def compacted(self) -> bool: ...
@@ -319,20 +319,30 @@ class ProducedBatches:
     max_timestamp_ms: int
     log_append_time_ms: int  # -1 for CreateTime
     rebuilt: bool  # whether records were encoded anew, in another codec or format
+    headers: tuple[BatchHeader, ...]  # that one
     @property
-    def headers(self) -> list[BatchHeader]: ...
+    def last_offset(self) -> int: ...
     def move(self, by: int, leader_epoch: int) -> None:
         """Give the batch other offsets and another leader epoch: both lie outside the CRC."""
 
-def validate_records(
+def validate_produced(
     records: Buffer,
     rules: _Rules,
     first_offset: int,
     leader_epoch: int,
     now_ms: int,
-    is_client: bool,
+    is_client: bool = True,
 ) -> ProducedBatches:
-    """The work of ``validate_produced``; see there."""
+    """Check ``records`` as a leader does, and give them offsets from ``first_offset`` on.
+
+    ``records`` must not change until the buffers of the result are written: they refer to it. Who
+    is no client is a coordinator, which may do more; a follower takes batches as they are.
+    """
+
+def lone_batch(records: Buffer | None) -> tuple[int, int]:
+    """Size and codec of what a produce request holds for a partition: exactly one batch of magic 2,
+    and perhaps bytes behind it that are too few for another. Raises what it is refused with if it
+    is anything else; the rest of the batch is not looked at."""
 
 def xxh32(buffer: Buffer) -> int:
     """xxHash-32 with seed 0, which LZ4 frames use."""
@@ -800,7 +810,8 @@ class RowPartitioner:
 class MessageCodec:
     """One message in one version, from bytes and to bytes; ``layout`` is described in _wire.pxi.
 
-    What is refused, either way, raises ProtocolError with ``api`` and ``version``.
+    What is refused, either way, raises ProtocolError with ``api`` and ``version``; so is a message
+    to be read whose arrays have more than ``elements_max`` elements together.
     """
 
     @property
@@ -816,6 +827,7 @@ class MessageCodec:
         is_flexible: bool = False,
         api_key: int = -1,
         is_header_flexible: bool = False,
+        elements_max: int | None = None,
     ) -> None: ...
     def decode(self, frame: Buffer, position: int = 0) -> Any:
         """The message that starts at ``position``; bytes after it are passed over. Records are

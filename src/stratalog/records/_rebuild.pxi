@@ -184,6 +184,7 @@ cdef ProducedBatches finish_rebuilt(bytearray out, const Encoder *encoder, const
     store_i32(p + 17, <int32_t> crc_extend(CRC_CASTAGNOLI, 0, p + 21, <size_t> (size - 21)))
     parse_header(p, size, 0, &h)
     produced.header = make_header(&h)
+    produced.headers = (produced.header,)
     produced.buffers = [out]
     produced.size_bytes = size
     produced.min_timestamp_ms = (policy.now_ms if policy.log_append_time

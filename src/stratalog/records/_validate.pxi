@@ -14,7 +14,15 @@ from stratalog.errors import InvalidRecordError, InvalidTimestampError, Rejected
 
 cdef enum:
     GIL_WORTH_BYTES = 131072        # below this, giving the GIL away costs more than it gives
+    COPIED_BYTES = 1024             # a batch of at most this is copied whole
     RECORD_OVERHEAD_MAX = 21        # length, attributes, deltas: all that re-encoding can lengthen
+
+cdef enum:
+    LENGTH_MIN = 14                 # a message of magic 0 with neither key nor value
+    MAGIC_AT = 16
+    CODEC_AT = 22                   # of the attributes' two bytes the lower one
+
+cdef str ONE_BATCH = "a produce request holds exactly one batch for each partition"
 
 cdef enum:
     ACCEPTED = 0
@@ -52,6 +60,7 @@ cdef class ProducedBatches:
     """What a leader writes for one produce request, and what it answers."""
 
     cdef readonly BatchHeader header
+    cdef readonly tuple headers     # that one
     cdef readonly list buffers
     cdef readonly int64_t size_bytes
     cdef readonly int64_t min_timestamp_ms
@@ -63,8 +72,8 @@ cdef class ProducedBatches:
         raise TypeError("ProducedBatches are made by validate_produced")
 
     @property
-    def headers(self):
-        return [self.header]
+    def last_offset(self):
+        return self.header.last_offset
 
     def move(self, int64_t by, int32_t leader_epoch):
         """Give the batch other offsets and another leader epoch: both lie outside the CRC."""
@@ -247,15 +256,26 @@ cdef int check_batch(const Header *h, const Policy *policy) except -1:
     return 0
 
 
+# The rules that were read last: one batch after the other is of the same topic, and to read them
+# takes as long as to check a record.
+cdef object read_rules = None
+cdef Policy rules_read
+
+
 cdef int read_policy(rules, Policy *policy) except -1:
-    codec = rules.codec
-    policy.compacted = rules.compacted
-    policy.log_append_time = rules.log_append_time
-    policy.before_max_ms = rules.before_max_ms
-    policy.after_max_ms = rules.after_max_ms
-    policy.max_message_bytes = rules.max_message_bytes
-    policy.max_decompressed_bytes = rules.max_decompressed_bytes
-    policy.codec_id = -1 if codec is None else codec
+    global read_rules
+    if rules is not read_rules:
+        read_rules = None
+        codec = rules.codec
+        rules_read.compacted = rules.compacted
+        rules_read.log_append_time = rules.log_append_time
+        rules_read.before_max_ms = rules.before_max_ms
+        rules_read.after_max_ms = rules.after_max_ms
+        rules_read.max_message_bytes = rules.max_message_bytes
+        rules_read.max_decompressed_bytes = rules.max_decompressed_bytes
+        rules_read.codec_id = -1 if codec is None else codec
+        read_rules = rules
+    policy[0] = rules_read
     return 0
 
 
@@ -269,6 +289,9 @@ cdef ProducedBatches stamp_produced(records, const uint8_t *data, Header *h,
     cdef bytearray header
     cdef uint8_t *p
     cdef uint32_t crc
+    # To have a small batch in one piece is cheaper than to leave its records where they are.
+    cdef bint is_copied = h.size_bytes <= COPIED_BYTES
+    cdef Py_ssize_t header_bytes = <Py_ssize_t> h.size_bytes if is_copied else V2_HEADER_BYTES
     cdef int64_t max_timestamp_ms = walk.max_timestamp_ms
     cdef int64_t delta = h.last_offset - h.base_offset
     cdef bint is_log_append_time = (h.attributes & TIMESTAMP_TYPE_BIT) != 0
@@ -278,7 +301,7 @@ cdef ProducedBatches stamp_produced(records, const uint8_t *data, Header *h,
     h.base_offset = h.last_offset - delta
     h.partition_leader_epoch = policy.leader_epoch
     h.position = 0
-    header = stamped_header(data, h.base_offset, policy.leader_epoch)
+    header = stamped(data, header_bytes, h.base_offset, policy.leader_epoch)
     if policy.log_append_time:
         max_timestamp_ms = policy.now_ms
     if is_log_append_time != policy.log_append_time or max_timestamp_ms != h.max_timestamp_ms:
@@ -295,7 +318,10 @@ cdef ProducedBatches stamp_produced(records, const uint8_t *data, Header *h,
                            <size_t> (h.size_bytes - V2_HEADER_BYTES))
         store_i32(p + 17, <int32_t> h.crc)
     produced.header = make_header(h)
-    produced.buffers = [header, memoryview(records)[V2_HEADER_BYTES:h.size_bytes]]
+    produced.headers = (produced.header,)
+    produced.buffers = [header]
+    if not is_copied:
+        produced.buffers.append(memoryview(records)[V2_HEADER_BYTES:h.size_bytes])
     produced.size_bytes = h.size_bytes
     produced.min_timestamp_ms = (max_timestamp_ms if policy.log_append_time
                                  else walk.min_timestamp_ms)
@@ -322,6 +348,45 @@ cdef ProducedBatches keep_batch(records, const uint8_t *batch, const uint8_t *da
         # Kafka fails on these with an unknown error: it no longer has the keys and values.
         raise InvalidRecordError("offset deltas of a compressed batch must count from 0")
     return stamp_produced(records, batch, h, policy, &walk)
+
+
+# --- what a produce request may hold -----------------------------------------------------------
+
+
+cdef Py_ssize_t whole_batch_bytes(const uint8_t *data, Py_ssize_t size) except -1:
+    """How long the batch is that starts there; 0 if none does, or not the whole of one."""
+    cdef int32_t length
+    if size < LOG_OVERHEAD_BYTES:
+        return 0
+    length = load_i32(data + 8)
+    if length < LENGTH_MIN:
+        raise CorruptBatchError(f"a batch of length {length} is less than the smallest message")
+    if size <= MAGIC_AT:
+        return 0
+    if data[MAGIC_AT] > 2:
+        raise CorruptBatchError(f"magic {data[MAGIC_AT]} is no format of batches")
+    return length + LOG_OVERHEAD_BYTES if size - LOG_OVERHEAD_BYTES >= length else 0
+
+
+def lone_batch(records):
+    cdef Py_buffer view
+    cdef const uint8_t *data
+    cdef Py_ssize_t size
+    if records is None:
+        raise InvalidRecordError(ONE_BATCH)
+    PyObject_GetBuffer(records, &view, PyBUF_SIMPLE)
+    try:
+        data = <const uint8_t *> view.buf
+        size = whole_batch_bytes(data, view.len)
+        if size == 0 or (size < view.len and whole_batch_bytes(data + size, view.len - size)):
+            raise InvalidRecordError(ONE_BATCH)
+        if data[MAGIC_AT] != 2:
+            raise InvalidRecordError(
+                f"a produce request holds batches of magic 2, not of {data[MAGIC_AT]}"
+            )
+        return size, data[CODEC_AT] & CODEC_MASK
+    finally:
+        PyBuffer_Release(&view)
 
 
 # --- entry -------------------------------------------------------------------------------------
@@ -352,8 +417,8 @@ cdef ProducedBatches validate_v2(records, const uint8_t *data, Header *h, const 
         PyBuffer_Release(&view)
 
 
-def validate_records(records, rules, int64_t first_offset, int32_t leader_epoch, int64_t now_ms,
-                     bint is_client):
+def validate_produced(records, rules, int64_t first_offset, int32_t leader_epoch, int64_t now_ms,
+                      bint is_client=True):
     cdef Py_buffer view
     cdef Policy policy
     cdef Header first

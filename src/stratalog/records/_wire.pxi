@@ -101,18 +101,21 @@ cdef class MessageCodec:
     cdef int _api_key
     cdef bint _is_header_flexible
     cdef bint _has_records
+    cdef Py_ssize_t _elements_max
     cdef WireStruct *_message
     cdef WireStruct *_made
     cdef list _kept
 
     def __cinit__(self, str api not None, tuple layout not None, int version, *,
-                  bint is_flexible=False, int api_key=-1, bint is_header_flexible=False):
+                  bint is_flexible=False, int api_key=-1, bint is_header_flexible=False,
+                  elements_max=None):
         self.api = api
         self.version = version
         self._api_key = api_key
         self._is_header_flexible = is_header_flexible
+        self._elements_max = PY_SSIZE_T_MAX if elements_max is None else elements_max
         self._kept = []
-        self._message = self._add(layout, is_flexible)
+        self._message = self._add(layout, is_flexible, False)
 
     def __dealloc__(self):
         cdef WireStruct *made = self._made
@@ -123,7 +126,7 @@ cdef class MessageCodec:
             free(made)
             made = before
 
-    cdef WireStruct *_add(self, tuple layout, bint is_flexible) except NULL:
+    cdef WireStruct *_add(self, tuple layout, bint is_flexible, bint is_in_tag) except NULL:
         """The struct of a layout, and first those inside it."""
         cls = layout[0]
         if not (isinstance(cls, type) and issubclass(cls, tuple)):
@@ -144,10 +147,10 @@ cdef class MessageCodec:
         made.slots = len(names)
         made.is_flexible = is_flexible
         made.smallest_bytes = 1 if is_flexible else 0
-        self._add_fields(made, cls, layout)
+        self._add_fields(made, cls, layout, is_in_tag)
         return made
 
-    cdef int _add_fields(self, WireStruct *made, cls, tuple layout) except -1:
+    cdef int _add_fields(self, WireStruct *made, cls, tuple layout, bint is_in_tag) except -1:
         untagged, tagged, absent = [], [], []
         for slot, (_, first, last, _, tag, *_) in enumerate(layout[1:]):
             if not first <= self.version <= last:
@@ -161,13 +164,13 @@ cdef class MessageCodec:
         made.untagged, made.tagged, made.absent = len(untagged), len(tagged), len(absent)
         slots = [*untagged, *(slot for _, slot in sorted(tagged)), *absent]
         for number, slot in enumerate(slots):
-            self._add_field(made, &made.fields[number], cls, slot, layout[slot + 1])
+            self._add_field(made, &made.fields[number], cls, slot, layout[slot + 1], is_in_tag)
             if number < made.untagged:
                 made.smallest_bytes += wire_smallest(&made.fields[number], made.is_flexible)
         return 0
 
     cdef int _add_field(self, WireStruct *made, WireField *field, cls, int slot,
-                        tuple about) except -1:
+                        tuple about, bint is_in_tag) except -1:
         kind, first, last, nullable_from, tag, *inner = about
         name = cls._fields[slot]
         default = cls._field_defaults[name]
@@ -182,12 +185,13 @@ cdef class MessageCodec:
         field.is_nullable = 0 <= nullable_from <= self.version
         if not first <= self.version <= last:
             return 0
+        is_in_tag = is_in_tag or tag >= 0
         if field.kind == WIRE_RECORDS:
-            if tag >= 0 or field.is_array:
+            if is_in_tag or field.is_array:
                 raise ValueError(f"{name}: records are in a tagged field or in an array")
             self._has_records = True
         if inner:
-            field.inner = self._add(inner[0], made.is_flexible)
+            field.inner = self._add(inner[0], made.is_flexible, is_in_tag)
         elif field.kind == WIRE_STRUCT:
             raise ValueError(f"{name} is a struct without a layout")
         field.element_bytes = wire_smallest_element(field, made.is_flexible)
@@ -197,7 +201,7 @@ cdef class MessageCodec:
 
     # --- what is the same for all ---------------------------------------------------------------
 
-    def decode(self, frame, Py_ssize_t position=0):
+    cpdef decode(self, frame, Py_ssize_t position=0):
         cdef Py_buffer buffer
         cdef WireReader reader
         view = wire_view(frame) if self._has_records else None
@@ -213,11 +217,13 @@ cdef class MessageCodec:
         reader.data = <const uint8_t *> buffer.buf
         reader.position = 0
         reader.end = buffer.len
+        reader.elements = 0
+        reader.elements_max = self._elements_max
         reader.view = <PyObject *> view
         reader.api = <PyObject *> self.api
         reader.version = self.version
 
-    def encode(self, value):
+    cpdef encode(self, value):
         cdef WireWriter writer
         if self._has_records:
             raise ValueError(f"{self.api} has records: it is more than one buffer")
@@ -247,7 +253,7 @@ cdef class MessageCodec:
 
     # --- responses ------------------------------------------------------------------------------
 
-    def encode_response(self, correlation_id, value):
+    cpdef encode_response(self, correlation_id, value):
         cdef WireWriter writer
         cdef uint8_t *head
         self._begin(&writer)
@@ -261,7 +267,7 @@ cdef class MessageCodec:
         finally:
             scratch_free(&writer.scratch)
 
-    def decode_response(self, frame):
+    cpdef decode_response(self, frame):
         cdef Py_buffer buffer
         cdef WireReader reader
         cdef int32_t correlation_id
@@ -278,7 +284,7 @@ cdef class MessageCodec:
 
     # --- requests -------------------------------------------------------------------------------
 
-    def encode_request(self, correlation_id, client_id, value):
+    cpdef encode_request(self, correlation_id, client_id, value):
         cdef WireWriter writer
         cdef uint8_t *head
         self._begin(&writer)
@@ -377,6 +383,7 @@ cdef class RequestHeaders:
             reader.data = <const uint8_t *> buffer.buf
             reader.position = 0
             reader.end = buffer.len
+            reader.elements = reader.elements_max = 0
             reader.view = NULL
             reader.api = <PyObject *> REQUEST_HEADER
             reader.version = -1
@@ -392,7 +399,7 @@ cdef class RequestHeaders:
         cdef Py_ssize_t size = load_i16(head + 8)
         client_id = None
         if size >= 0:
-            client_id = wire_text(wire_claimed(reader, WIRE_CLIENT_ID, size), size)
+            client_id = wire_text(reader, WIRE_CLIENT_ID, size)
         if (0 <= api_key < API_KEYS and 0 <= version < API_VERSIONS
                 and self._is_flexible[api_key][version]):
             wire_skip_tags(reader)

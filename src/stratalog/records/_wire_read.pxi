@@ -1,6 +1,7 @@
 # Messages from bytes. Every read is compared with the end first, and nothing is allocated by a
 # length or a count before that was compared with the bytes that are there. How deep structs nest
 # is the layout's decision, not the bytes'. Records are views of the frame; all else is copied.
+# Of a message that anybody may send, the elements of all arrays are counted before they are made.
 
 cdef extern from *:
     """
@@ -14,6 +15,8 @@ cdef extern from *:
 cdef extern from "Python.h":
     object PyUnicode_DecodeUTF8(const char *data, Py_ssize_t size, const char *errors)
     bint PyMemoryView_Check(object view)
+    bint PyUnicode_IS_ASCII(object text)
+    Py_ssize_t PY_SSIZE_T_MAX
     Py_buffer *PyMemoryView_GET_BUFFER(object view)
     object PySequence_GetSlice(object sequence, Py_ssize_t start, Py_ssize_t stop)
 
@@ -21,12 +24,15 @@ cdef enum:
     # An array claims at least so many bytes an element, of which the slot in a tuple may take
     # eight times as much: beyond this many, slots are made as elements are read.
     ELEMENTS_AT_ONCE = 1024
+    REPLACED_BYTES = 3              # of U+FFFD, which stands for as little as one byte
 
 
 cdef struct WireReader:
     const uint8_t *data
     Py_ssize_t position
     Py_ssize_t end
+    Py_ssize_t elements             # of all arrays so far
+    Py_ssize_t elements_max
     PyObject *view                  # what records are slices of
     PyObject *api
     int version
@@ -82,8 +88,23 @@ cdef int64_t wire_varint(WireReader *reader, object name) except -1:
     return <int64_t> value
 
 
-cdef inline object wire_text(const uint8_t *data, Py_ssize_t size):
-    return PyUnicode_DecodeUTF8(<const char *> data, size, "replace")
+cdef inline object wire_text(WireReader *reader, object name, Py_ssize_t size):
+    """The text of the next ``size`` bytes, where ``size`` was read from the message."""
+    text = PyUnicode_DecodeUTF8(
+        <const char *> wire_claimed(reader, name, size), size, "replace")
+    if size * REPLACED_BYTES > STRING_BYTES_MAX and not PyUnicode_IS_ASCII(text):
+        wire_check_text(reader, name, size, text)
+    return text
+
+
+cdef int wire_check_text(WireReader *reader, object name, Py_ssize_t size, str text) except -1:
+    """What is not UTF-8 is longer as text than it was. Who sends it would be told so, but others
+    may be who are to be told of it later, and then no answer could hold it."""
+    cdef Py_ssize_t written = len(text.encode())
+    if written > STRING_BYTES_MAX:
+        wire_refuse(reader, f"{name} has {size} bytes that are not all UTF-8, and {written} as "
+                            f"text, over the limit of {STRING_BYTES_MAX}")
+    return 0
 
 
 cdef object wire_view(frame):
@@ -135,9 +156,9 @@ cdef object wire_read_one(WireReader *reader, WireField *field, bint is_flexible
         return None
     if field.kind == WIRE_STRING and size > STRING_BYTES_MAX:
         wire_refuse(reader, f"{name} has {size} bytes, over the limit of {STRING_BYTES_MAX}")
-    at = wire_claimed(reader, name, size)
     if field.kind == WIRE_STRING:
-        return wire_text(at, size)
+        return wire_text(reader, name, size)
+    at = wire_claimed(reader, name, size)
     if field.kind == WIRE_BYTES:
         return PyBytes_FromStringAndSize(<const char *> at, size)
     return PySequence_GetSlice(<object> reader.view, reader.position - size, reader.position)
@@ -192,6 +213,10 @@ cdef object wire_read_array(WireReader *reader, WireField *field, bint is_flexib
     left = reader.end - reader.position
     if count > left // field.element_bytes:
         wire_refuse(reader, f"{name} claims {count} elements where {left} bytes are left")
+    reader.elements += count
+    if reader.elements > reader.elements_max:
+        wire_refuse(reader, f"with {name} it names {reader.elements} things; at most "
+                            f"{reader.elements_max} are taken")
     if count > ELEMENTS_AT_ONCE:
         return tuple([wire_read_one(reader, field, is_flexible) for i in range(count)])
     made = PyTuple_New(count)

@@ -1,7 +1,8 @@
 # Messages to bytes. A value that its field cannot carry is refused by name. Records are handed on
-# as they are, between the bytes before and after them: only their length is asked, so that they
-# may be a slice of a file.
+# as they are, between the bytes before and after them: bytes of memory, or a slice of a file, of
+# which only the length is asked.
 
+from cpython.buffer cimport PyBUF_ND, PyObject_CheckBuffer
 from cpython.bytes cimport PyBytes_Check
 from cpython.long cimport PyLong_Check
 from cpython.tuple cimport PyTuple_Check
@@ -235,18 +236,39 @@ cdef int wire_write_bytes(WireWriter *writer, object name, object value, bint is
 
 cdef int wire_write_records(WireWriter *writer, object name, object value, bint is_nullable,
                             bint is_flexible) except -1:
-    cdef Py_ssize_t size = 0
+    cdef Py_ssize_t size
+    cdef bint are_bytes
+    cdef Py_buffer buffer
     if value is None:
         return wire_write_null(writer, name, 4, is_nullable, is_flexible)
-    try:
-        size = len(value)
-    except TypeError:
-        wire_refuse_value(writer, f"{name} is {value!r}, which has no length")
+    if PyObject_CheckBuffer(value):
+        try:
+            PyObject_GetBuffer(value, &buffer, PyBUF_ND)
+        except BufferError:
+            wire_refuse_value(writer, f"{name} is {value!r}, whose bytes are not in one place")
+        size = buffer.len
+        are_bytes = buffer.itemsize == 1 and buffer.ndim == 1
+        PyBuffer_Release(&buffer)
+        if not are_bytes:
+            # Who sends the parts asks them for their length, which has to be one in bytes too.
+            value = memoryview(value).cast("B") if size else b""
+    else:
+        size = wire_slice_bytes(writer, name, value)
     wire_write_length(writer, name, size, 4, is_flexible)
     wire_hand_over(writer)
     (<list> writer.parts).append(value)
     writer.handed_bytes += size
     return 0
+
+
+cdef Py_ssize_t wire_slice_bytes(WireWriter *writer, object name, object value) except -1:
+    """How long what is not in memory is. A slice of a file has a length and no elements; text and
+    lists have both, and their length is not one in bytes."""
+    kind = type(value)
+    if not hasattr(kind, "__len__") or hasattr(kind, "__iter__"):
+        wire_refuse_value(writer, f"{name} is {value!r}, which is neither bytes nor a slice of a "
+                                  "file")
+    return len(value)
 
 
 cdef int wire_write_array(WireWriter *writer, WireField *field, object value,

@@ -2,7 +2,8 @@
 
 The rule: a batch is either stored, or refused with every reason that it has; nothing of it is ever
 appended in part. The work itself is compiled (``_validate.pxi``); one call checks the header, the
-CRC and all records, and in the usual case copies no more than the 61 bytes of the header.
+CRC and all records, and in the usual case copies no more than the 61 bytes of the header, or a
+tiny batch whole.
 
 Deliberate differences from Apache Kafka, which answers these with an unknown server error or
 stores them: a compressed batch whose offset deltas do not count from zero, whose record lengths
@@ -12,12 +13,10 @@ contradict their fields, or which does not decompress, is refused as invalid or 
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from typing_extensions import Buffer
-
-from stratalog.records._kernels import ProducedBatches, validate_records
+from stratalog.records._kernels import ProducedBatches, lone_batch, validate_produced
 from stratalog.records.compression import NO_LIMIT_BYTES, Codec
 
-__all__ = ["AppendOrigin", "ProduceRules", "ProducedBatches", "validate_produced"]
+__all__ = ["AppendOrigin", "ProduceRules", "ProducedBatches", "lone_batch", "validate_produced"]
 
 
 class AppendOrigin(Enum):
@@ -40,22 +39,3 @@ class ProduceRules:
     codec: Codec | None = None  # compression.type; None is "producer"
     level: int | None = None
     max_decompressed_bytes: int = NO_LIMIT_BYTES
-
-
-def validate_produced(
-    records: Buffer,
-    rules: ProduceRules,
-    *,
-    first_offset: int,
-    leader_epoch: int,
-    now_ms: int,
-    origin: AppendOrigin = AppendOrigin.CLIENT,
-) -> ProducedBatches:
-    """Check ``records`` as a leader does, and give them offsets from ``first_offset`` on.
-
-    ``records`` must not change until the buffers of the result are written: they refer to it.
-    """
-    assert origin is not AppendOrigin.REPLICATION, "a follower takes batches as they are"
-    return validate_records(
-        records, rules, first_offset, leader_epoch, now_ms, origin is AppendOrigin.CLIENT
-    )

@@ -6,7 +6,7 @@ after, until enough replicas have it.
 Each knows what it waits for, and what to answer when that has come true or its time is over.
 """
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from stratalog.errors import NotLeaderError, RequestTimedOutError, StratalogError
@@ -16,11 +16,11 @@ from stratalog.storage.reading import Isolation
 
 if TYPE_CHECKING:
     from stratalog.replication.replica_manager import (
-        AppendResponse,
-        AppendResult,
         DeleteResponse,
+        Done,
         FetchRequest,
         FetchResponse,
+        PartitionAppend,
         ReplicaManager,
     )
 
@@ -32,28 +32,29 @@ class DelayedAppend(DelayedOperation):
     def __init__(
         self,
         manager: "ReplicaManager",
-        keys: Collection[TopicPartition],
+        appends: "Sequence[PartitionAppend]",
         append: Callable[[], None],
-        respond: "AppendResponse",
+        done: "Done",
         deadline_ms: int,
     ) -> None:
         super().__init__(deadline_ms)
         self._manager = manager
-        self._keys = keys
-        self._append: Callable[[], None] | None = append
-        self._respond = respond
+        self._appends = appends
+        self._append = append
+        self._done = done
 
     def is_ready(self) -> bool:
-        return not self._manager.are_paused(self._keys)
+        return not self._manager.are_paused(self._appends)
 
     def complete(self, *, is_expired: bool) -> None:
-        # It has the records, and a purgatory remembers who is done.
-        append, self._append = self._append, None
-        assert append is not None, "an operation is completed once"
-        if is_expired:
-            self._respond(self._manager.not_in_time(self._keys))
-        else:
-            append()
+        if not is_expired:
+            self._append()
+            return
+        for each in self._appends:
+            # A purgatory remembers who is done: not the records as well.
+            each.records = None
+            each.error = RequestTimedOutError(f"a commit kept {each.key} for too long")
+        self._done()
 
 
 class DelayedProduce(DelayedOperation):
@@ -62,39 +63,38 @@ class DelayedProduce(DelayedOperation):
     def __init__(
         self,
         manager: "ReplicaManager",
-        results: "dict[TopicPartition, AppendResult]",
-        respond: "AppendResponse",
+        appends: "Iterable[PartitionAppend]",
+        done: "Done",
         deadline_ms: int,
     ) -> None:
         super().__init__(deadline_ms)
         self._manager = manager
-        self._results = results
-        self._respond = respond
-        self._waiting = {
-            key: result.info.last_offset + 1
-            for key, result in results.items()
-            if result.info is not None
-        }
+        self._done = done
+        self._waiting = [each for each in appends if each.info is not None]
 
     def is_ready(self) -> bool:
-        for key, offset in list(self._waiting.items()):
-            partition = self._manager.find(key)
-            if partition is None:
-                verdict: bool | StratalogError = NotLeaderError(f"{key} is not here any more")
-            else:
-                verdict = partition.is_replicated(offset)
-            if verdict is False:
-                continue
-            del self._waiting[key]
-            if verdict is not True:
-                self._results[key] = self._results[key]._replace(error=verdict)
+        self._waiting = [each for each in self._waiting if self._must_wait(each)]
         return not self._waiting
 
+    def _must_wait(self, each: "PartitionAppend") -> bool:
+        assert each.info is not None, "what was refused is not waited for"
+        partition = self._manager.find(each.key)
+        if partition is None:
+            each.error = NotLeaderError(f"{each.key} is not here any more")
+            return False
+        verdict = partition.is_replicated(each.info.last_offset + 1)
+        if verdict is False:
+            return True
+        if verdict is not True:
+            each.error = verdict
+        return False
+
     def complete(self, *, is_expired: bool) -> None:
-        for key in self._waiting:
-            error = RequestTimedOutError(f"{key} was appended to, and not replicated in time")
-            self._results[key] = self._results[key]._replace(error=error)
-        self._respond(self._results)
+        for each in self._waiting:
+            each.error = RequestTimedOutError(
+                f"{each.key} was appended to, and not replicated in time"
+            )
+        self._done()
 
 
 class DelayedFetch(DelayedOperation):

@@ -93,6 +93,8 @@ class Partition:
     epoch_start_offset: int = 0
     replicas: tuple[int, ...] = ()
     isr: frozenset[int] = frozenset()
+    # Whether there are replicas that are not in it.
+    is_out_of_sync: bool = False
     maximal_isr: frozenset[int] = frozenset()
     followers: dict[int, FollowerState] = field(default_factory=dict)
 
@@ -147,6 +149,7 @@ class Partition:
 
     def _commit_isr(self, isr: Iterable[int]) -> None:
         self.isr = self.maximal_isr = frozenset(isr)
+        self.is_out_of_sync = len(self.isr) < len(self.replicas)
         self.proposed_isr = None
 
     def follow(
@@ -198,27 +201,26 @@ class Partition:
 
     @property
     def is_under_min_isr(self) -> bool:
-        in_sync = len(self.isr)
-        return in_sync < self.log.config.min_insync_replicas and in_sync < len(self.replicas)
+        return self.is_out_of_sync and len(self.isr) < self.log.config.min_insync_replicas
 
     def append_records_to_leader(
         self,
         records: Buffer | ValidatedRecords,
-        *,
         required_acks: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> LogAppendInfo:
-        self.check_leader()
-        if required_acks == ACKS_ALL and self.is_under_min_isr:
+        if self.leader_id != self.node_id:
+            self.check_leader()
+        if required_acks == ACKS_ALL and self.is_out_of_sync and self.is_under_min_isr:
             raise NotEnoughReplicasError(
                 f"{self.log.topic_partition} has {len(self.isr)} in-sync replicas where "
                 f"min.insync.replicas={self.effective_min_isr}"
             )
-        return self.log.append_as_leader(records, leader_epoch=self.leader_epoch, origin=origin)
+        return self.log.append_as_leader(records, self.leader_epoch, origin)
 
     def raise_high_watermark(self) -> bool:
         """Move the high watermark as far as the in-sync replicas allow; whether it moved."""
-        if not self.is_leader or self.is_under_min_isr:
+        if self.leader_id != self.node_id or (self.is_out_of_sync and self.is_under_min_isr):
             return False
         lowest = self.log.log_end_offset
         if self.followers:
@@ -241,11 +243,11 @@ class Partition:
     def is_replicated(self, required_offset: int) -> bool | StratalogError:
         """For acks=all: whether everything below ``required_offset`` is on enough replicas; an
         error if there is no hope of it."""
-        if not self.is_leader:
+        if self.leader_id != self.node_id:
             return NotLeaderError(f"{self.log.topic_partition} has another leader now")
         if self.log.high_watermark < required_offset:
             return self._failure() or False
-        if len(self.maximal_isr) < self.effective_min_isr:
+        if self.is_out_of_sync and len(self.maximal_isr) < self.effective_min_isr:
             return NotEnoughReplicasAfterAppendError(
                 f"{self.log.topic_partition} was appended to, and lost in-sync replicas since"
             )

@@ -2,11 +2,11 @@
 
 An operation waits under the keys of everything that could complete it. Whoever changes one of
 those calls ``check``; the owner calls ``expire`` when the time of the first has come. An operation
-completes exactly once, whichever comes first.
+completes exactly once, whichever comes first, whether or not its answer succeeds.
 """
 
 import heapq
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import count
 
 
@@ -67,8 +67,7 @@ class Purgatory:
         if not watching:
             return 0
         ready = [operation for operation in watching if operation.is_ready_by(key)]
-        for operation in ready:
-            self._finish(operation, is_expired=False)
+        self._finish_all(ready, is_expired=False)
         return len(ready)
 
     def keys(self) -> list[Hashable]:
@@ -84,11 +83,16 @@ class Purgatory:
     def expire(self, now_ms: int) -> int:
         """Complete those whose time has come; returns how many."""
         expired = 0
-        while self._deadlines and self._deadlines[0][0] <= now_ms:
-            _, _, operation = heapq.heappop(self._deadlines)
-            if not operation.is_done:
-                self._finish(operation, is_expired=True)
-                expired += 1
+
+        def late() -> Iterator[DelayedOperation]:
+            nonlocal expired
+            while self._deadlines and self._deadlines[0][0] <= now_ms:
+                _, _, operation = heapq.heappop(self._deadlines)
+                if not operation.is_done:
+                    expired += 1
+                    yield operation
+
+        self._finish_all(late(), is_expired=True)
         return expired
 
     def next_deadline_ms(self) -> int | None:
@@ -96,6 +100,18 @@ class Purgatory:
         while self._deadlines and self._deadlines[0][2].is_done:
             heapq.heappop(self._deadlines)
         return self._deadlines[0][0] if self._deadlines else None
+
+    def _finish_all(self, operations: Iterable[DelayedOperation], *, is_expired: bool) -> None:
+        """Who cannot be answered keeps nobody else from an answer: the first failure is raised
+        when all have been completed."""
+        failure: Exception | None = None
+        for operation in operations:
+            try:
+                self._finish(operation, is_expired=is_expired)
+            except Exception as error:  # noqa: BLE001 - one client's trouble is not the others'
+                failure = failure or error
+        if failure is not None:
+            raise failure
 
     def _finish(self, operation: DelayedOperation, *, is_expired: bool) -> None:
         if operation.is_done:

@@ -5,7 +5,8 @@ is confined to the owner's thread; ``flushed`` and the followers' fetches are wh
 watermarks, and so complete who waits.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -18,7 +19,6 @@ from stratalog.errors import (
     InvalidTopicError,
     OffsetOutOfRangeError,
     OutOfResourcesError,
-    RequestTimedOutError,
     StratalogError,
     UnknownLogError,
 )
@@ -45,6 +45,17 @@ class AppendResult(NamedTuple):
     """What became of one partition's records: ``info`` if they were appended. With both, they
     were, and it is not known or not true that enough replicas have them."""
 
+    info: LogAppendInfo | None = None
+    error: StratalogError | None = None
+
+
+@dataclass(slots=True, eq=False)
+class PartitionAppend:
+    """One partition's part of a request: its records, until they are appended or refused, and then
+    what became of them, as in ``AppendResult``."""
+
+    key: TopicPartition
+    records: Buffer | ValidatedRecords | None
     info: LogAppendInfo | None = None
     error: StratalogError | None = None
 
@@ -82,7 +93,7 @@ class FetchRequest(NamedTuple):
 
 Entries = Mapping[TopicPartition, Buffer | ValidatedRecords]
 AppendResponse = Callable[[dict[TopicPartition, AppendResult]], None]
-Keep = Callable[[Entries, AppendResponse], tuple[Entries, AppendResponse]]
+Done = Callable[[], None]
 FetchResponse = Callable[[dict[TopicPartition, FetchResult]], None]
 DeleteResponse = Callable[[dict[TopicPartition, "int | StratalogError"]], None]
 
@@ -206,98 +217,115 @@ class ReplicaManager:
         timeout_ms: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         allow_internal_topics: bool = False,
-        keep: Keep | None = None,
     ) -> None:
-        """Append to each partition by itself; answer as ``required_acks`` asks for. Where a commit
-        has one of them stand still, all wait for it: ``entries`` must last until the answer then,
-        and if they do not, ``keep`` gives such that do, and who is to be answered.
-        """
+        """Append to each partition by itself; answer as ``required_acks`` asks for. ``entries``
+        must last until then."""
+        appends = [PartitionAppend(key, records) for key, records in entries.items()]
+        self.append(
+            appends,
+            lambda: respond({each.key: AppendResult(each.info, each.error) for each in appends}),
+            required_acks=required_acks,
+            timeout_ms=timeout_ms,
+            origin=origin,
+            allow_internal_topics=allow_internal_topics,
+        )
+
+    def append(
+        self,
+        appends: Sequence[PartitionAppend],
+        done: Done,
+        *,
+        required_acks: int,
+        timeout_ms: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        allow_internal_topics: bool = False,
+        keep: Callable[[Done], Done] | None = None,
+    ) -> None:
+        """The same, told in ``appends``, each of another partition. Where a commit has one of them
+        stand still, all wait for it: records that do not last until then are replaced by ``keep``,
+        which says who is to be told instead of ``done``."""
         if required_acks not in (ACKS_ALL, 0, 1):
             error = InvalidRequiredAcksError(f"acks={required_acks}; it is 0, 1 or -1")
-            respond({key: AppendResult(error=error) for key in entries})
+            self._refuse(appends, error)
+            done()
             return
-        deadline_ms = self._clock.now_ms() + max(timeout_ms, 0)
-        rest = (required_acks, deadline_ms, origin, allow_internal_topics)
-        if self.are_paused(entries):
+        if self.are_paused(appends):
             if keep is not None:
-                entries, respond = keep(entries, respond)
-            append = partial(self._append_all, entries, respond, *rest)
-            # The keys alone: a view of them would hold the records for as long as a purgatory
-            # remembers who is done.
-            waiting = DelayedAppend(self, tuple(entries), append, respond, deadline_ms)
-            self.append_purgatory.complete_or_watch(waiting, entries)
+                done = keep(done)
+            deadline_ms = self._clock.now_ms() + max(timeout_ms, 0)
+            append = partial(
+                self._append_all,
+                *(appends, done, required_acks, timeout_ms, origin, allow_internal_topics),
+                deadline_ms,
+            )
+            waiting = DelayedAppend(self, appends, append, done, deadline_ms)
+            self.append_purgatory.complete_or_watch(waiting, [each.key for each in appends])
         else:
-            self._append_all(entries, respond, *rest)
+            self._append_all(
+                appends, done, required_acks, timeout_ms, origin, allow_internal_topics
+            )
 
-    def are_paused(self, topic_partitions: Iterable[TopicPartition]) -> bool:
+    def are_paused(self, appends: Iterable[PartitionAppend]) -> bool:
         """Whether one of these logs takes no appends for a moment."""
-        for key in topic_partitions:
-            partition = self._partitions.get(key)
+        find = self._partitions.get
+        for each in appends:
+            partition = find(each.key)
             if partition is not None and partition.log.is_paused:
                 return True
         return False
 
-    def not_in_time(
-        self, topic_partitions: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, AppendResult]:
-        return {
-            key: AppendResult(error=RequestTimedOutError(f"a commit kept {key} for too long"))
-            for key in topic_partitions
-        }
+    def _refuse(self, appends: Iterable[PartitionAppend], error: StratalogError) -> None:
+        for each in appends:
+            each.records, each.error = None, error
 
     def _append_all(
         self,
-        entries: Entries,
-        respond: AppendResponse,
+        appends: Iterable[PartitionAppend],
+        done: Done,
         required_acks: int,
-        deadline_ms: int,
+        timeout_ms: int,
         origin: AppendOrigin,
         allow_internal_topics: bool,
+        deadline_ms: int | None = None,
     ) -> None:
-        results = {}
+        """``deadline_ms``: of a request that has waited already; else its time begins now."""
         appended: list[tuple[Partition, bool]] = []
         is_replicated = True
-        for key, records in entries.items():
-            if key.topic in INTERNAL_TOPICS and not allow_internal_topics:
-                refused = InvalidTopicError(key.topic, "is written by the broker alone")
-                results[key] = AppendResult(error=refused)
+        for each in appends:
+            key, records = each.key, each.records
+            assert records is not None, f"the records for {key} are appended once"
+            # From here on nobody needs them: the answer may have to wait.
+            each.records = None
+            try:
+                if key.topic in INTERNAL_TOPICS and not allow_internal_topics:
+                    raise InvalidTopicError(key.topic, "is written by the broker alone")
+                partition = self._partitions.get(key) or self.get(key)
+                info = partition.append_records_to_leader(records, required_acks, origin)
+            except StratalogError as error:
+                if isinstance(error, DiskError) and not isinstance(error, OutOfResourcesError):
+                    self.failed()
+                # Without what it was raised through, which has the records in its frames.
+                each.error = error.with_traceback(None)
                 continue
-            results[key] = info, _ = self._append(key, records, required_acks, origin)
-            if info is not None:
-                partition = self._partitions[key]
-                self._tell_appended(partition.log)
-                appended.append((partition, partition.raise_high_watermark()))
-                if required_acks == ACKS_ALL:
-                    # So it is on one node that does not wait for its disk.
-                    is_replicated &= partition.is_replicated(info.last_offset + 1) is True
+            each.info = info
+            self._tell_appended(partition.log)
+            appended.append((partition, partition.raise_high_watermark()))
+            if required_acks == ACKS_ALL and is_replicated:
+                # So it is on one node that does not wait for its disk.
+                is_replicated = partition.is_replicated(info.last_offset + 1) is True
         try:
             if is_replicated:
-                respond(results)
+                done()
             else:
-                operation = DelayedProduce(self, results, respond, deadline_ms)
+                if deadline_ms is None:
+                    deadline_ms = self._clock.now_ms() + max(timeout_ms, 0)
+                operation = DelayedProduce(self, appends, done, deadline_ms)
                 keys = [partition.log.topic_partition for partition, _ in appended]
                 self.produce_purgatory.complete_or_watch(operation, keys)
         finally:
             # After the answer is on its way: others have waited for longer than this takes.
             for partition, has_moved in appended:
                 self._appended(partition, has_moved=has_moved)
-
-    def _append(
-        self,
-        key: TopicPartition,
-        records: Buffer | ValidatedRecords,
-        required_acks: int,
-        origin: AppendOrigin,
-    ) -> AppendResult:
-        try:
-            info = self.get(key).append_records_to_leader(
-                records, required_acks=required_acks, origin=origin
-            )
-        except StratalogError as error:
-            if isinstance(error, DiskError) and not isinstance(error, OutOfResourcesError):
-                self.failed()
-            return AppendResult(error=error)
-        return AppendResult(info)
 
     def _appended(self, partition: Partition, *, has_moved: bool) -> None:
         """``has_moved``: the high watermark has, with what was appended."""

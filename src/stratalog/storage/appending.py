@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from typing_extensions import Buffer
 
@@ -24,7 +24,6 @@ from stratalog.storage.producers import (
     ProducerBatch,
     ProducerStates,
 )
-from stratalog.storage.time_ranges import EARLIEST_MS
 from stratalog.storage.verification import VerificationGuard
 
 # What a batch may decompress to: more than this could not be cleaned either.
@@ -52,36 +51,49 @@ class ValidatedRecords(NamedTuple):
     produced: ProducedBatches
 
 
-@dataclass(slots=True)
-class Append:
+class Batches(Protocol):
     """Batches ready to be written: offsets assigned, contents checked."""
 
-    batches: Sequence[BatchHeader]
+    @property
+    def headers(self) -> Sequence[BatchHeader]: ...
+    @property
+    def buffers(self) -> Sequence[Buffer]: ...
+    @property
+    def size_bytes(self) -> int: ...
+    @property
+    def last_offset(self) -> int: ...
+    @property
+    def min_timestamp_ms(self) -> int: ...
+    @property
+    def max_timestamp_ms(self) -> int: ...
+    @property
+    def log_append_time_ms(self) -> int: ...
+
+
+class FollowedBatches(NamedTuple):
+    """What a leader has sent, to be written as it is."""
+
+    headers: Sequence[BatchHeader]
     buffers: Sequence[Buffer]
     size_bytes: int
+    last_offset: int
+    min_timestamp_ms: int
     max_timestamp_ms: int
-    now_ms: int
-    origin: AppendOrigin
     log_append_time_ms: int = -1
-    min_timestamp_ms: int = EARLIEST_MS  # which is: unknown
-
-    @property
-    def last_offset(self) -> int:
-        return self.batches[-1].last_offset
-
-    def batch_bytes(self, batch: BatchHeader) -> bytes:
-        """The bytes of one batch: for control batches, which have to be looked into."""
-        whole = b"".join(bytes(buffer) for buffer in self.buffers)
-        start = batch.position - self.batches[0].position
-        return whole[start : start + batch.size_bytes]
 
 
-def follower_append(records: Buffer, *, leader_epoch: int, now_ms: int) -> Append | None:
+def batch_bytes(batches: Batches, header: BatchHeader) -> bytes:
+    """The bytes of one batch: for control batches, which have to be looked into."""
+    whole = b"".join(bytes(buffer) for buffer in batches.buffers)
+    start = header.position - batches.headers[0].position
+    return whole[start : start + header.size_bytes]
+
+
+def followed_batches(records: Buffer, *, leader_epoch: int) -> FollowedBatches | None:
     """Check what a leader sent. None if it holds no whole batch that this epoch may accept."""
-    batches = read_headers(records)
     expected = -1
     accepted = []
-    for batch in batches:
+    for batch in read_headers(records):
         # A batch of a later epoch than the one this replica follows was fetched by mistake; it
         # and what comes after it wait until the replica knows that epoch.
         if batch.partition_leader_epoch > leader_epoch >= 0:
@@ -94,15 +106,13 @@ def follower_append(records: Buffer, *, leader_epoch: int, now_ms: int) -> Appen
         return None
     size_bytes = sum(batch.size_bytes for batch in accepted)
     whole = memoryview(records).cast("B")[:size_bytes]
-    max_timestamp_ms = max(batch.max_timestamp_ms for batch in accepted)
-    return Append(
+    return FollowedBatches(
         accepted,
         [whole],
         size_bytes,
-        max_timestamp_ms,
-        now_ms,
-        AppendOrigin.REPLICATION,
-        min_timestamp_ms=min_timestamp(whole),
+        accepted[-1].last_offset,
+        min_timestamp(whole),
+        max(batch.max_timestamp_ms for batch in accepted),
     )
 
 
@@ -125,8 +135,6 @@ def plan_producer_changes(
     read_batch: Callable[[BatchHeader], Buffer],
 ) -> ProducerChanges:
     """Check every batch that has a producer id against what is known; raises if one may not be."""
-    if len(batches) == 1 and batches[0].producer_id < 0:
-        return NO_CHANGES
     plan = ProducerChanges()
     for batch in batches:
         if batch.producer_id < 0:

@@ -167,11 +167,12 @@ class OsFile:
         return done
 
     def write_at(self, position: int, buffers: Sequence[Buffer]) -> None:
-        total = 0
-        for buffer in buffers:
-            total += len(buffer)  # type: ignore[arg-type]
+        total = sum(map(len, buffers))  # type: ignore[arg-type]
         try:
-            written = os.pwritev(self._descriptor, buffers, position)
+            if len(buffers) == 1:  # nearly always, and quicker
+                written = os.pwrite(self._descriptor, buffers[0], position)
+            else:
+                written = os.pwritev(self._descriptor, buffers, position)
             if written != total:
                 self._write_rest(position, buffers, written)
         except OSError as error:

@@ -16,13 +16,12 @@ from stratalog.errors import (
     LogDamagedError,
     UnexpectedAppendOffsetError,
 )
-from stratalog.records import AppendOrigin, ProducedBatches, ProduceRules, validate_produced
+from stratalog.records import AppendOrigin, ProduceRules, validate_produced
 from stratalog.storage import truncation
 from stratalog.storage.appending import (
-    Append,
     LogAppendInfo,
     ValidatedRecords,
-    follower_append,
+    followed_batches,
     produce_rules,
 )
 from stratalog.storage.commits.errors import AppendsPausedError
@@ -71,7 +70,6 @@ class Log(LogState):
     def append_as_leader(
         self,
         records: Buffer | ValidatedRecords,
-        *,
         leader_epoch: int = 0,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         verification_guard: VerificationGuard | None = None,
@@ -80,44 +78,23 @@ class Log(LogState):
 
         ``verification_guard`` is what ``start_verification`` gave for a transaction's first batch.
         """
+        assert origin is not AppendOrigin.REPLICATION, "a follower takes batches as they are"
         self.check_appendable()
         now_ms = self.context.clock.now_ms()
-        produced = self._validate(records, leader_epoch, now_ms, origin)
-        return write(
-            self,
-            Append(
-                produced.headers,
-                produced.buffers,
-                produced.size_bytes,
-                produced.max_timestamp_ms,
+        if isinstance(records, ValidatedRecords) and records.rules is self._rules:
+            produced = records.produced
+            produced.move(self.log_end_offset, leader_epoch)
+        else:
+            produced = validate_produced(
+                # With those that were checked by other rules it begins anew.
+                records.records if isinstance(records, ValidatedRecords) else records,
+                self._rules,
+                self.log_end_offset,
+                leader_epoch,
                 now_ms,
-                origin,
-                produced.log_append_time_ms,
-                produced.min_timestamp_ms,
-            ),
-            verification_guard,
-        )
-
-    def _validate(
-        self,
-        records: Buffer | ValidatedRecords,
-        leader_epoch: int,
-        now_ms: int,
-        origin: AppendOrigin,
-    ) -> ProducedBatches:
-        if isinstance(records, ValidatedRecords):
-            if records.rules is self._rules:
-                records.produced.move(self.log_end_offset, leader_epoch)
-                return records.produced
-            records = records.records  # the rules have changed meanwhile
-        return validate_produced(
-            records,
-            self._rules,
-            first_offset=self.log_end_offset,
-            leader_epoch=leader_epoch,
-            now_ms=now_ms,
-            origin=origin,
-        )
+                origin is AppendOrigin.CLIENT,
+            )
+        return write(self, produced, now_ms, origin, verification_guard)
 
     def start_verification(
         self,
@@ -142,17 +119,16 @@ class Log(LogState):
     def append_as_follower(self, records: Buffer, *, leader_epoch: int = -1) -> LogAppendInfo:
         """Write batches exactly as the leader sent them."""
         self.check_appendable()
-        append = follower_append(
-            records, leader_epoch=leader_epoch, now_ms=self.context.clock.now_ms()
-        )
-        if append is None:
+        batches = followed_batches(records, leader_epoch=leader_epoch)
+        if batches is None:
             end = self.log_end_offset
             return LogAppendInfo(end, end - 1, -1, -1, self.log_start_offset, 0)
-        first = append.batches[0]
+        first = batches.headers[0]
         lowest = first.base_offset if first.magic >= 2 else first.last_offset
         if lowest < self.log_end_offset:
             raise UnexpectedAppendOffsetError(lowest, self.log_end_offset)
-        return write(self, append)
+        now_ms = self.context.clock.now_ms()
+        return write(self, batches, now_ms, AppendOrigin.REPLICATION)
 
     def pause_appends(self, reason: str) -> None:
         """Until ``resume_appends`` the log ends where it does, in the segment it does: appends,
@@ -165,7 +141,7 @@ class Log(LogState):
 
     @property
     def is_paused(self) -> bool:
-        return bool(self._paused)
+        return self._paused != ""
 
     def _check_unpaused(self) -> None:
         if self._paused:
@@ -175,6 +151,10 @@ class Log(LogState):
 
     def check_appendable(self) -> None:
         """Raise why the log takes no appends, if it takes none."""
+        directory = self.context.directory_state
+        is_refused = self._paused or self._closed or self._failure is not None or self.is_damaged
+        if not is_refused and directory.state is DiskState.ONLINE:
+            return
         self._check_unpaused()
         if self._closed or self._failure is not None:
             raise LogClosedError(f"{self.topic_partition} is closed: {self._failure or 'closed'}")
@@ -183,7 +163,6 @@ class Log(LogState):
                 f"{self.topic_partition} has damage that recovery may not cut away; "
                 f"see 'stratalog log verify' and 'stratalog log repair' for {self.directory}"
             )
-        directory = self.context.directory_state
         if directory.state is DiskState.FULL:
             raise DiskFullError("append", self.directory, 0, directory.reason)
         if directory.state is DiskState.OFFLINE:

@@ -137,17 +137,24 @@ class LogState:
 
     def update_high_watermark(self, offset: int) -> int:
         """Set the high watermark as far as the rules allow; returns what it is now."""
-        highest = self.log_end_offset
-        if self.context.flush_on_ack:
-            highest = min(highest, self.recovery_point)
-        self.high_watermark = max(self.log_start_offset, min(offset, highest))
+        self.high_watermark = max(self.log_start_offset, self._allowed(offset))
         self.producers.on_high_watermark(self.high_watermark)
         return self.high_watermark
 
     def raise_high_watermark(self, offset: int) -> bool:
         """Move the high watermark up, never down; whether it moved."""
-        before = self.high_watermark
-        return self.update_high_watermark(max(offset, before)) > before
+        offset = self._allowed(offset)
+        if offset <= self.high_watermark:
+            return False
+        self.high_watermark = offset
+        self.producers.on_high_watermark(offset)
+        return True
+
+    def _allowed(self, high_watermark: int) -> int:
+        highest = self.log_end_offset
+        if self.recovery_point < highest and self.context.flush_on_ack:
+            highest = self.recovery_point
+        return high_watermark if high_watermark < highest else highest
 
     def raise_log_start_offset(self, offset: int) -> bool:
         """Forget everything below ``offset``, at most up to the high watermark.

@@ -5,7 +5,7 @@ from enum import Enum
 
 from stratalog.config import TopicConfig
 from stratalog.storage.index import RELATIVE_OFFSET_MAX
-from stratalog.storage.segment import Segment
+from stratalog.storage.segment import NO_ROOM, Room, Segment
 
 
 class RollCause(Enum):
@@ -75,3 +75,16 @@ def plan_roll(
             f"offset {incoming_last_offset} is too far from the base {segment.base_offset}",
         )
     return None
+
+
+def room_in(segment: Segment, config: TopicConfig) -> Room:
+    """Where ``plan_roll`` says no whatever comes, as long as it ends within this: until the segment
+    has another index entry, is cut, or is kept by another config. None, if only the clock tells."""
+    first_ms = segment.first_timestamp_ms()
+    if first_ms < 0 or segment.offset_index.is_full or segment.time_index.is_full:
+        return NO_ROOM
+    return Room(
+        config.segment_size_bytes,
+        segment.base_offset + RELATIVE_OFFSET_MAX,
+        first_ms + config.max_segment_ms - segment.jitter_ms,
+    )

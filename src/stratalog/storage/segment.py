@@ -13,6 +13,7 @@ import random
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from typing_extensions import Buffer
 
@@ -70,6 +71,17 @@ class SegmentSizes:
     modified_ms: int = 0
 
 
+class Room(NamedTuple):
+    """How far a segment can be appended to before ``plan_roll`` has to be asked again."""
+
+    size_bytes: int
+    last_offset: int
+    max_timestamp_ms: int
+
+
+NO_ROOM = Room(-1, -1, -1)  # or it is not known
+
+
 class Segment(BatchFile):
     def __init__(
         self,
@@ -95,6 +107,7 @@ class Segment(BatchFile):
         self.created_ms = created_ms
         self._listed_ms = sizes.modified_ms or created_ms
         self.jitter_ms = _draw_jitter(config)
+        self.room = NO_ROOM
         self.missing: list[str] = []  # kinds of index that were not there when it was opened
         # None: not looked up yet. A closed segment finds these when somebody asks.
         self._max_timestamp: TimestampOffset | None = None
@@ -185,6 +198,7 @@ class Segment(BatchFile):
 
     def become_inactive(self) -> None:
         """What a roll does to the segment it leaves behind."""
+        self.room = NO_ROOM  # it is still appended to if there is no room for a new one
         # Damage that nobody has met yet may keep the timestamp from being found: then the index
         # lacks its last entry, and whoever asks looks at the batches behind it.
         with suppress(CorruptSegmentError, DiskFullError):
@@ -228,6 +242,7 @@ class Segment(BatchFile):
     def configure(self, config: TopicConfig) -> None:
         """A changed setting counts from the next append on."""
         self._config = config
+        self.room = NO_ROOM
 
     def sync_targets(self) -> list[File]:
         """The files a flush has to sync: the log itself first."""
@@ -254,7 +269,8 @@ class Segment(BatchFile):
             raise SegmentOffsetOverflowError(self.path, self.base_offset, last_offset)
         if self._max_timestamp is None:
             self.max_timestamp()
-        self.file().write_at(self.size_bytes, buffers)
+        self.recently_used = True
+        (self._file or self.file()).write_at(self.size_bytes, buffers)
         self.take_written(batches, min_timestamp_ms)
 
     def take_written(
@@ -284,6 +300,7 @@ class Segment(BatchFile):
     def _index(self, last_offset: int, position: int, found: TimestampOffset) -> None:
         # Several batches of one append may be more than the index has room for: the next append
         # rolls, and what is left out here was only a hint. So it is when the disk is full.
+        self.room = NO_ROOM
         with suppress(IndexFullError, DiskFullError):
             self.offset_index.append(last_offset, position)
             self._unindexed_bytes = 0
@@ -413,6 +430,7 @@ class Segment(BatchFile):
             self.created_ms = now_ms
         self._max_timestamp = None
         self._unindexed_bytes = 0
+        self.room = NO_ROOM
 
     def mark_deleted(self) -> list[str]:
         """Rename the files to ``.deleted``; returns the new names, for whoever unlinks them."""
@@ -439,6 +457,7 @@ class Segment(BatchFile):
         self._max_timestamp = max_timestamp
         self._first_timestamp_ms = None
         self._unindexed_bytes = 0
+        self.room = NO_ROOM
 
 
 def _draw_jitter(config: TopicConfig) -> int:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Final
 
+from stratalog.broker.error_mapping import short_message
 from stratalog.broker.requests import Handler, Request
 from stratalog.broker.services import Services
 from stratalog.coordinator.committing import RespondDeleteGroups
@@ -89,7 +90,7 @@ class GroupAdminHandlers:
             return DescribedGroup(group_id=group_id, group_state=dead)
         return DescribedGroup(
             error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-            error_message=f"Group {group_id} not found.",
+            error_message=short_message(f"Group {group_id} not found."),
             group_id=group_id,
             group_state=dead,
         )

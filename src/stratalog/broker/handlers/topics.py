@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from stratalog.broker.config_entries import ConfigEntries
-from stratalog.broker.error_mapping import code_of, message_of
+from stratalog.broker.error_mapping import code_of, message_of, short_message
 from stratalog.broker.requests import Handler, Request
 from stratalog.broker.services import Services
 from stratalog.errors import InvalidReplicaAssignmentError, InvalidRequestError, StratalogError
@@ -164,7 +164,7 @@ class _Deletion:
             self._refuse(name, _NO_ID, "a topic's name is given more than once")
         elif topic is None:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            self._add(name, _NO_ID, code, f"there is no topic {name!r}")
+            self._add(name, _NO_ID, code, short_message(f"there is no topic {name!r}"))
         elif topic.topic_id.bytes in topic_ids:
             self.found.pop(topic.topic_id, None)
             self._refuse(name, topic.topic_id.bytes, "a topic's name and its id are both given")
