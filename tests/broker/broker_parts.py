@@ -21,7 +21,8 @@ from stratalog.coordinator.log_records import CommittedOffset, offset_key, offse
 from stratalog.metadata.topics import NewTopic
 from stratalog.protocol.error_codes import ErrorCode
 from stratalog.records import Record, build_batch
-from stratalog.replication.replica_manager import AppendResult, ReplicaManager
+from stratalog.replication.parts import AppendResult
+from stratalog.replication.replica_manager import ReplicaManager
 from stratalog.storage.layout import TopicPartition
 from stratalog.testing import ManualClock
 

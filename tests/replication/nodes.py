@@ -9,13 +9,13 @@ from stratalog.errors import StratalogError
 from stratalog.metadata.topics import PartitionChange
 from stratalog.records import Record, build_batch, read_headers
 from stratalog.replication.partition import Partition
-from stratalog.replication.replica_manager import (
+from stratalog.replication.parts import (
     AppendResult,
     FetchPartition,
     FetchRequest,
     FetchResult,
-    ReplicaManager,
 )
+from stratalog.replication.replica_manager import ReplicaManager
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
 from stratalog.storage.manager import LogManager

@@ -6,7 +6,7 @@ from typing import NoReturn
 import pytest
 from nodes import EVERYTHING, ORDERS, PAYMENTS, Node, batch
 
-from stratalog.replication.replica_manager import (
+from stratalog.replication.parts import (
     AppendResult,
     FetchPartition,
     FetchRequest,

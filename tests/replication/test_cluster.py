@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from nodes import ORDERS, Node, batch, replicate, values
 
 from stratalog.metadata.topics import PartitionChange
-from stratalog.replication.replica_manager import AppendResult
+from stratalog.replication.parts import AppendResult
 from stratalog.storage.layout import TopicPartition
 from stratalog.testing import ManualClock
 

@@ -7,7 +7,7 @@ import pytest
 from nodes import ORDERS, PAYMENTS, Node, batch, values
 
 from stratalog.errors import RequestTimedOutError, UnknownLogError
-from stratalog.replication.replica_manager import AppendResult
+from stratalog.replication.parts import AppendResult
 from stratalog.storage.layout import TopicPartition
 
 

@@ -20,7 +20,7 @@ from stratalog.errors import (
     UnknownLogError,
 )
 from stratalog.records import AppendOrigin
-from stratalog.replication.replica_manager import (
+from stratalog.replication.parts import (
     AppendResult,
     FetchPartition,
     FetchRequest,

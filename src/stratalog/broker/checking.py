@@ -17,7 +17,7 @@ from stratalog.broker.services import Services
 from stratalog.clock import Clock
 from stratalog.errors import RecordTooLargeError, StratalogError
 from stratalog.records import ProduceRules, validate_produced
-from stratalog.replication.replica_manager import PartitionAppend
+from stratalog.replication.parts import PartitionAppend
 from stratalog.storage.appending import ValidatedRecords
 
 # Below these a batch is checked on the loop: as it came, and decompressed.

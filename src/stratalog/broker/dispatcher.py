@@ -6,11 +6,10 @@ connection, as in Apache Kafka; ApiVersions of any version is answered.
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
 from stratalog.broker.connection import Connection
-from stratalog.broker.framing import Part
 from stratalog.broker.metrics import Metrics
 from stratalog.broker.requests import Encoded, Handler, Request
 from stratalog.errors import ProtocolError, StratalogError, UnsupportedVersionError
@@ -62,9 +61,14 @@ class Client:
             return
         if response is not None and self._quotas is not None:
             response = self._throttled(request, response)
-        key = request.api_key
+        key, version = request.api_key, request.api_version
         try:
-            parts = _encode(request, response)
+            if response is None:
+                parts: Any = ()
+            elif type(response) is Encoded:
+                parts = frame_response_body(key, version, request.correlation_id, response.body)
+            else:
+                parts = encode_response(key, version, request.correlation_id, response)
         except StratalogError as error:
             self._dispatcher.failed(connection, error)
             connection.close()
@@ -193,14 +197,3 @@ class Dispatcher:
             return
         if response is not None:
             request.respond(response)
-
-
-def _encode(request: Request, response: Any) -> Sequence[Part]:
-    if response is None:
-        return ()
-    key, version, correlation_id = request.api_key, request.api_version, request.correlation_id
-    if type(response) is Encoded:
-        parts = frame_response_body(key, version, correlation_id, response.body)
-    else:
-        parts = encode_response(key, version, correlation_id, response)
-    return parts  # type: ignore[return-value]

@@ -15,14 +15,14 @@ from stratalog.storage.layout import TopicPartition
 from stratalog.storage.reading import Isolation
 
 if TYPE_CHECKING:
-    from stratalog.replication.replica_manager import (
+    from stratalog.replication.parts import (
         DeleteResponse,
         Done,
         FetchRequest,
         FetchResponse,
         PartitionAppend,
-        ReplicaManager,
     )
+    from stratalog.replication.replica_manager import ReplicaManager
 
 
 class DelayedAppend(DelayedOperation):

@@ -6,11 +6,7 @@ watermarks, and so complete who waits.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
-
-from typing_extensions import Buffer
 
 from stratalog.clock import Clock
 from stratalog.errors import (
@@ -31,71 +27,25 @@ from stratalog.replication.delayed import (
     DelayedProduce,
 )
 from stratalog.replication.isr import plan_isr, propose
-from stratalog.replication.partition import ACKS_ALL, Partition, PartitionRead
+from stratalog.replication.partition import ACKS_ALL, Partition
+from stratalog.replication.parts import (
+    AppendResponse,
+    AppendResult,
+    DeleteResponse,
+    Done,
+    Entries,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchResult,
+    PartitionAppend,
+)
 from stratalog.replication.purgatory import DelayedOperation, Purgatory
-from stratalog.storage.appending import LogAppendInfo, ValidatedRecords
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
 from stratalog.storage.manager import LogManager
 from stratalog.storage.reading import Isolation
 from stratalog.topic_names import INTERNAL_TOPICS
-
-
-class AppendResult(NamedTuple):
-    """What became of one partition's records: ``info`` if they were appended. With both, they
-    were, and it is not known or not true that enough replicas have them."""
-
-    info: LogAppendInfo | None = None
-    error: StratalogError | None = None
-
-
-@dataclass(slots=True, eq=False)
-class PartitionAppend:
-    """One partition's part of a request: its records, until they are appended or refused, and then
-    what became of them, as in ``AppendResult``."""
-
-    key: TopicPartition
-    records: Buffer | ValidatedRecords | None
-    info: LogAppendInfo | None = None
-    error: StratalogError | None = None
-
-
-class FetchPartition(NamedTuple):
-    """What is asked of one partition."""
-
-    offset: int
-    max_bytes: int
-    current_leader_epoch: int = -1
-    last_fetched_epoch: int = -1
-    # Of a follower: where its own log starts.
-    log_start_offset: int = -1
-
-
-class FetchResult(NamedTuple):
-    """What one partition has to give. With an error ``read`` tells the watermarks, if known."""
-
-    read: PartitionRead | None = None
-    error: StratalogError | None = None
-
-
-class FetchRequest(NamedTuple):
-    """A consumer's fetch, or with ``replica_id`` >= 0 a follower's."""
-
-    partitions: Mapping[TopicPartition, FetchPartition]
-    max_wait_ms: int = 0
-    min_bytes: int = 1
-    max_bytes: int = 0x7FFFFFFF
-    isolation: Isolation = Isolation.HIGH_WATERMARK
-    replica_id: int = -1
-    # Of how many partitions there may be records in the answer: each keeps a file open.
-    files_max: int = 0x7FFFFFFF
-
-
-Entries = Mapping[TopicPartition, Buffer | ValidatedRecords]
-AppendResponse = Callable[[dict[TopicPartition, AppendResult]], None]
-Done = Callable[[], None]
-FetchResponse = Callable[[dict[TopicPartition, FetchResult]], None]
-DeleteResponse = Callable[[dict[TopicPartition, "int | StratalogError"]], None]
 
 
 class ReplicaManager:

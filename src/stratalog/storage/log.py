@@ -50,22 +50,18 @@ class Log(LogState):
         self.pending_deletes = PendingDeletes(context.files)
         self._closed = False
         self._paused = ""  # why nothing is appended for now
-        self._rules = produce_rules(config)
+        # What is asked of produced batches: who checks them ahead does so by these.
+        self.produce_rules: ProduceRules = produce_rules(config)
 
     def configure(self, config: TopicConfig) -> None:
         """Take changed settings; they count from the next operation on."""
         self.config = config
         self.is_held = False
-        self._rules = produce_rules(config)
+        self.produce_rules = produce_rules(config)
         for segment in self.segments:
             segment.configure(config)
 
     # --- appending ----------------------------------------------------------------------------
-
-    @property
-    def produce_rules(self) -> ProduceRules:
-        """What is asked of produced batches: who checks them ahead does so by these."""
-        return self._rules
 
     def append_as_leader(
         self,
@@ -81,14 +77,14 @@ class Log(LogState):
         assert origin is not AppendOrigin.REPLICATION, "a follower takes batches as they are"
         self.check_appendable()
         now_ms = self.context.clock.now_ms()
-        if isinstance(records, ValidatedRecords) and records.rules is self._rules:
+        if isinstance(records, ValidatedRecords) and records.rules is self.produce_rules:
             produced = records.produced
             produced.move(self.log_end_offset, leader_epoch)
         else:
             produced = validate_produced(
                 # With those that were checked by other rules it begins anew.
                 records.records if isinstance(records, ValidatedRecords) else records,
-                self._rules,
+                self.produce_rules,
                 self.log_end_offset,
                 leader_epoch,
                 now_ms,

@@ -20,8 +20,8 @@ from stratalog.protocol.messages.fetch import (
     NodeEndpoint,
     PartitionData,
 )
-from stratalog.replication.replica_manager import FetchPartition, FetchResult
-from stratalog.replication.replica_manager import FetchRequest as ReplicaFetch
+from stratalog.replication.parts import FetchPartition, FetchResult
+from stratalog.replication.parts import FetchRequest as ReplicaFetch
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.reading import Isolation
 

@@ -26,7 +26,7 @@ from stratalog.protocol.api import ApiKey
 from stratalog.protocol.error_codes import ErrorCode
 from stratalog.records import AppendOrigin
 from stratalog.replication.partition import ACKS_ALL
-from stratalog.replication.replica_manager import AppendResult
+from stratalog.replication.parts import AppendResult
 from stratalog.storage.layout import TopicPartition
 from stratalog.topic_names import OFFSETS_TOPIC
 

@@ -28,7 +28,7 @@ from stratalog.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from stratalog.records import Codec, lone_batch
-from stratalog.replication.replica_manager import Done, PartitionAppend
+from stratalog.replication.parts import Done, PartitionAppend
 from stratalog.storage.layout import TopicPartition
 
 _FIRST_WITH_TOPIC_IDS = 13
