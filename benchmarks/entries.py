@@ -54,7 +54,7 @@ ENTRIES = (
     Entry("fixture", BROKER, 10),
     Entry("commit-load", BROKER, 70),
     Entry("spark-scan", SPARK, 250),
-    Entry("spark-load", SPARK, 140),
+    Entry("spark-load", SPARK, 220),
     Entry("spark-jobs", SPARK, 140),
     Entry("spark-compact", SPARK, 105),
 )

@@ -1,8 +1,11 @@
 """Commits step by step: what may happen beside each step, and what becomes of what was staged."""
 
 import errno
+import operator
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -35,7 +38,7 @@ from stratalog.storage.commits.errors import (
 from stratalog.storage.commits.manifest import AppVersion, Manifest
 from stratalog.storage.files import OsFileSystem
 from stratalog.storage.flushing import SYNC_FILE_SYSTEM_FROM
-from stratalog.storage.layout import TopicPartition
+from stratalog.storage.layout import TopicPartition, staging_directory
 from stratalog.storage.manager import LogManager
 from stratalog.testing import ManualClock, Operation, SimulatedFileSystem
 
@@ -79,6 +82,73 @@ def test_appends_wait_from_stop_to_apply_and_no_longer(owner: Owner) -> None:
     commit.finish()
     assert owner.values() == [b"while it is checked", *flat(SMALL), b"behind it"]
     assert owner.manager.truncate_to(ORDERS, 1)
+
+
+def test_appends_wait_no_longer_for_more_batches() -> None:
+    """Offsets are given while files are checked, in the hope that nobody appends meanwhile."""
+    waits, value = [], b"x" * 300
+    for batches in ([[value] * 4], [[value]] * 4):
+        disk = new_disk(ManualClock(START_MS))
+        owner = Owner(disk)
+        owner.create(ORDERS)
+        commit = owner.plan(owner.stage([batches]))
+        commit.check()
+        before = disk.operations
+        for step in (commit.stop, commit.settle, commit.apply):
+            step()
+        waits.append(disk.operations - before)
+        commit.complete()
+        commit.finish()
+        assert owner.values() == [value] * 4
+    assert waits[0] == waits[1]
+
+
+class EndedCheck:
+    """A check of two files, which ends, in one way or the other, when it may rest for the
+    ``rest``-th time. What is staged is as it was ``before``, ``then`` and ``afterwards``."""
+
+    def __init__(self, rest: int, *, is_let_go_of: bool) -> None:
+        owner = self._owner = new_owner()
+        manifest = owner.stage(LARGE)
+        self._commit = owner.plan(manifest)
+        self._staging = staging_directory(owner.log().directory, manifest.staging_id)
+        self._names = [each.name for each in manifest.partitions[0].files]
+        self._is_let_go_of = is_let_go_of
+        self._rests_left = rest
+        self.then: list[bytes] | None = None
+        self.before = self._staged()
+        owner.manager.commits.pause = self._pause
+        with suppress(CommitRefusedError):
+            self._commit.check()
+        self.afterwards = self._staged()
+
+    def _staged(self) -> list[bytes]:
+        return [self._owner.files.contents(f"{self._staging}/{name}") for name in self._names]
+
+    def _pause(self) -> bool:
+        self._rests_left -= 1
+        if self._rests_left == 0:
+            if self._is_let_go_of:
+                self._owner.manager.commits.gate.close()
+            else:
+                self._commit.abandon()
+            self.then = self._staged()
+        return False
+
+
+@pytest.mark.parametrize("is_let_go_of", [True, False])
+def test_nothing_staged_changes_once_a_commit_is_given_up_or_its_directory_let_go_of(
+    is_let_go_of: bool,
+) -> None:
+    """By a thread that still checks: whoever comes next may have made segments of these files."""
+    counts = []
+    for rest in count(1):
+        check = EndedCheck(rest, is_let_go_of=is_let_go_of)
+        counts.append(sum(map(operator.ne, check.before, check.afterwards)))
+        if check.then is None:
+            break
+        assert check.afterwards == check.then
+    assert sorted({*counts}) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("values", [SMALL, LARGE], ids=["appended", "adopted"])

@@ -1,12 +1,16 @@
 """Much that is committed is worked at by several threads; nothing else about it is different."""
 
+import ctypes
+import errno
 import threading
 from pathlib import Path
 
 import pytest
 
-from commit_harness import START_MS, new_manager, stage
+from commit_harness import START_MS, batch, new_manager, stage
 from stratalog.config import TopicConfig
+from stratalog.errors import DiskError
+from stratalog.storage import files as os_files
 from stratalog.storage.commits.errors import StagedFileError
 from stratalog.storage.commits.manifest import Manifest
 from stratalog.storage.commits.one_commit import MUCH_BYTES, Commit
@@ -96,6 +100,44 @@ def test_to_begin_with_a_sync_is_a_hint_and_no_operation(tmp_path: Path) -> None
         begin_sync(file, 0, 7)  # not even an error
 
 
+class Disk:
+    """In the place of the C library: it says that what was written could not be kept."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def sync_file_range(self, *_where: object) -> int:
+        ctypes.set_errno(self._number)
+        return -1
+
+
+def begin(path: Path, *, is_waited_for: bool) -> None:
+    file = OsFileSystem().open(str(path), create=True)
+    try:
+        begin_sync(file, 0, 7, is_waited_for=is_waited_for)
+    finally:
+        file.close()
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EDQUOT])
+def test_who_waits_for_the_disk_hears_that_it_failed_since_the_sync_will_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    monkeypatch.setattr(os_files, "_libc", Disk(number))
+    with pytest.raises(DiskError) as told:
+        begin(tmp_path / "a", is_waited_for=True)
+    assert (told.value.operation, told.value.errno) == ("fsync", number)
+    begin(tmp_path / "a", is_waited_for=False)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EPERM, errno.EINVAL])
+def test_a_hint_that_cannot_be_given_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    monkeypatch.setattr(os_files, "_libc", Disk(number))
+    begin(tmp_path / "a", is_waited_for=True)
+
+
 @pytest.mark.parametrize("is_shared", [True, False])
 def test_a_check_may_rest_behind_every_quarter_of_a_megabyte_where_the_machine_is_shared(
     manager: LogManager, is_shared: bool
@@ -116,30 +158,71 @@ def test_a_check_may_rest_behind_every_quarter_of_a_megabyte_where_the_machine_i
     assert (rests[0] > part.size_bytes / (256 << 10)) == is_shared
 
 
-def test_offsets_are_given_to_the_disk_little_by_little_also_while_the_owner_stops(
-    tmp_path: Path,
-) -> None:
-    """Those whose acknowledgements wait for the disk come first; but it is brought to its end."""
-    config = TopicConfig()
-    manager = new_manager(OsFileSystem(), ManualClock(START_MS), config, log_dirs=(str(tmp_path),))
+class Rests:
+    """So often did a commit ask whether it should, and each time it should."""
+
+    def __init__(self, manager: LogManager) -> None:
+        self.count = 0
+        manager.commits.pause = self._pause
+
+    def _pause(self) -> bool:
+        self.count += 1
+        return True
+
+
+def a_commit_of_much(directory: Path) -> tuple[LogManager, Commit, int]:
+    """And how many pieces its only file is given to the disk in."""
+    directory.mkdir()
+    config, clock = TopicConfig(), ManualClock(START_MS)
+    manager = new_manager(OsFileSystem(), clock, config, log_dirs=(str(directory),))
     manager.start()
     manager.create(ORDERS)
     values = [[b"v" * BATCH_BYTES]] * 80
-    manifest = stage(manager.files, manager.clock, {ORDERS: [values]}, log_dir=str(tmp_path))
+    manifest = stage(manager.files, clock, {ORDERS: [values]}, log_dir=str(directory))
     commit = manager.commits.plan(manifest)
     assert isinstance(commit, Commit)
+    return manager, commit, -(-manifest.partitions[0].size_bytes // (4 << 20))
+
+
+def append(manager: LogManager) -> None:
+    manager.get(ORDERS).append_as_leader(batch([b"in between"]), leader_epoch=0)
+
+
+def test_offsets_that_are_given_ahead_go_to_the_disk_little_by_little(tmp_path: Path) -> None:
+    """Those whose acknowledgements wait for the disk come first. Behind the check nothing is left
+    to be done, unless the log has moved meanwhile: then none were given."""
+    checks = []
+    for has_moved in (False, True):
+        manager, commit, pieces = a_commit_of_much(tmp_path / f"{has_moved}")
+        if has_moved:
+            append(manager)
+        rests = Rests(manager)
+        commit.check()
+        checks.append(rests.count)
+        commit.stop()
+        commit.settle()
+        commit.apply()
+        rests.count = 0
+        commit.complete()
+        assert commit.finish().status == "committed"
+        assert rests.count == (pieces if has_moved else 0)
+    assert checks[0] - checks[1] == 1 + pieces  # one more for each file
+
+
+def test_offsets_that_were_given_in_vain_are_given_again_also_while_the_owner_stops(
+    tmp_path: Path,
+) -> None:
+    """And it is brought to its end."""
+    manager, commit, pieces = a_commit_of_much(tmp_path / "data")
     commit.check()
+    append(manager)
     commit.stop()
     commit.settle()
     commit.apply()
-    rests = [0]
-
-    def pause() -> bool:
-        rests[0] += 1
-        return True
-
-    manager.commits.pause = pause
+    rests = Rests(manager)
     manager.commits.stop_checks()
     commit.complete()
-    assert commit.finish().status == "committed"
-    assert rests[0] == -(-manifest.partitions[0].size_bytes // (4 << 20))
+    assert commit.finish().partitions == {ORDERS: (1, 81)}
+    assert rests.count == pieces
+    first = next(each for each in manager.get(ORDERS).segments if each.base_offset == 1)
+    assert [each.base_offset for each in first.headers()] == list(range(1, 81))

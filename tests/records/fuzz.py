@@ -48,7 +48,7 @@ from stratalog.records import (
     read_headers,
 )
 from stratalog.records import _kernels as kernels
-from stratalog.records.validation import ProduceRules, validate_produced
+from stratalog.records.validation import ProduceRules, keep_batches, validate_produced
 
 LIMIT_BYTES = 1 << 20
 EXTREMES = (0, 1, -1, 2, 13, 14, 48, 49, 127, 128, 2**15 - 1, 2**31 - 1, -(2**31), 2**31 - 12)
@@ -263,6 +263,11 @@ def _validate(data: array, rng: random.Random) -> None:
         codec=rng.choice((None, None, *Codec)),
         max_decompressed_bytes=LIMIT_BYTES,
     )
+    kept_in = bytearray(data)
+    kept = keep_batches(kept_in, rules, 7, 1, 2000, LIMIT_BYTES)
+    scan = SegmentScan(7, 100)
+    scan.feed(kept_in[: sum(header.size_bytes for header, _ in kept)])
+    assert scan.batch_count == len(kept)
     produced = validate_produced(data, rules, first_offset=7, leader_epoch=1, now_ms=2000)
     stored = b"".join(bytes(buffer) for buffer in produced.buffers)
     assert len(stored) == produced.size_bytes

@@ -3,7 +3,7 @@
     plan      loop     what it is about; refused here if the log cannot take it
     check     worker   long: every byte is read. Appends, deletions and settings go on
     stop      loop     appends to these logs wait from here on
-    settle    worker   a moment: the log is flushed, offsets are given, the journal is written
+    settle    worker   a moment: the log is flushed, the journal is written, files get their names
     apply     loop     the records are in the log, appends go on, readers are told
     complete  worker   what is left to be synced and tidied up
     finish    loop

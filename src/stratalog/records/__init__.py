@@ -45,6 +45,7 @@ from stratalog.records.validation import (
     AppendOrigin,
     ProducedBatches,
     ProduceRules,
+    keep_batches,
     lone_batch,
     validate_produced,
 )
@@ -78,6 +79,7 @@ __all__ = [
     "find_batch",
     "find_record_by_timestamp",
     "find_valid_batch",
+    "keep_batches",
     "lone_batch",
     "min_timestamp",
     "offset_entry",

@@ -319,6 +319,9 @@ class ProducedBatches:
     max_timestamp_ms: int
     log_append_time_ms: int  # -1 for CreateTime
     rebuilt: bool  # whether records were encoded anew, in another codec or format
+    # Whether the records of a batch that was not rebuilt follow each other, as those of producers
+    # do; an uncompressed one is stored also if they do not.
+    offsets_count_from_zero: bool
     headers: tuple[BatchHeader, ...]  # that one
     @property
     def last_offset(self) -> int: ...
@@ -337,6 +340,22 @@ def validate_produced(
 
     ``records`` must not change until the buffers of the result are written: they refer to it. Who
     is no client is a coordinator, which may do more; a follower takes batches as they are.
+    """
+
+def keep_batches(
+    records: bytearray | memoryview,
+    rules: _Rules,
+    first_offset: int,
+    leader_epoch: int,
+    now_ms: int,
+    batch_bytes_max: int,
+) -> list[tuple[BatchHeader, int]]:
+    """What ``validate_produced`` would say of the first batches of ``records``, for as many as are
+    stored just as they came and not compressed: their headers and smallest timestamps. Those get
+    their offsets and epoch where they lie, whatever offset they had.
+
+    For much that is already there: the GIL is let go of once. What becomes of the batch behind
+    them, or what is wrong with it, is for ``validate_produced`` to say.
     """
 
 def lone_batch(records: Buffer | None) -> tuple[int, int]:

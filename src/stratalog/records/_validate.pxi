@@ -67,6 +67,7 @@ cdef class ProducedBatches:
     cdef readonly int64_t max_timestamp_ms
     cdef readonly int64_t log_append_time_ms
     cdef readonly bint rebuilt
+    cdef readonly bint offsets_count_from_zero
 
     def __init__(self):
         raise TypeError("ProducedBatches are made by validate_produced")
@@ -322,6 +323,7 @@ cdef ProducedBatches stamp_produced(records, const uint8_t *data, Header *h,
     produced.buffers = [header]
     if not is_copied:
         produced.buffers.append(memoryview(records)[V2_HEADER_BYTES:h.size_bytes])
+    produced.offsets_count_from_zero = walk.offsets_count_from_zero
     produced.size_bytes = h.size_bytes
     produced.min_timestamp_ms = (max_timestamp_ms if policy.log_append_time
                                  else walk.min_timestamp_ms)
@@ -445,3 +447,86 @@ def validate_produced(records, rules, int64_t first_offset, int32_t leader_epoch
         return rebuild_messages(data, view.len, &first, batch_count, rules.level, &policy)
     finally:
         PyBuffer_Release(&view)
+
+
+# --- many batches ------------------------------------------------------------------------------
+
+
+cdef struct KeptBatch:
+    Header header
+    int64_t min_timestamp_ms
+
+
+cdef bint is_kept(const uint8_t *p, Header *h, const Policy *policy, Walk *walk) noexcept nogil:
+    """Whether a leader stores the batch at `p`, all of which is there, as it is; not if that takes
+    more than one look at its bytes."""
+    if h.magic != 2 or h.attributes or h.producer_id >= 0:
+        return False
+    if policy.log_append_time or policy.codec_id > 0:
+        return False
+    if h.size_bytes > policy.max_message_bytes:
+        return False
+    h.last_offset -= h.base_offset
+    h.base_offset = 0
+    if h.record_count < 1 or h.last_offset + 1 != h.record_count:
+        return False
+    if batch_crc(p, h) != h.crc:
+        return False
+    if walk_produced(p + V2_HEADER_BYTES, <Py_ssize_t> h.size_bytes - V2_HEADER_BYTES, h, policy,
+                     walk):
+        return False
+    return (not walk.rejected_count and walk.offsets_count_from_zero
+            and walk.max_timestamp_ms == h.max_timestamp_ms)
+
+
+cdef Py_ssize_t keep_run(uint8_t *data, Py_ssize_t size, Policy *policy,
+                         Scratch *kept) except -1 nogil:
+    """Stamp all batches that are kept, up to the first that is not; returns their size."""
+    cdef KeptBatch batch
+    cdef Header *h = &batch.header
+    cdef Walk walk
+    cdef uint8_t *room
+    cdef Py_ssize_t at = 0
+    while (parse_header(data + at, size - at, at, h) == FAULT_NONE and h.size_bytes <= size - at
+            and is_kept(data + at, h, policy, &walk)
+            and policy.first_offset <= INT64_MAX - h.record_count):
+        h.base_offset = policy.first_offset
+        h.last_offset += policy.first_offset
+        h.partition_leader_epoch = policy.leader_epoch
+        h.position = 0
+        batch.min_timestamp_ms = walk.min_timestamp_ms
+        store_i64(data + at, h.base_offset)
+        store_i32(data + at + 12, h.partition_leader_epoch)
+        policy.first_offset += h.record_count
+        room = scratch_room(kept, sizeof(KeptBatch))
+        if room == NULL:
+            raise MemoryError
+        memcpy(room, &batch, sizeof(KeptBatch))
+        at += <Py_ssize_t> h.size_bytes
+    return at
+
+
+def keep_batches(records, rules, int64_t first_offset, int32_t leader_epoch, int64_t now_ms,
+                 int64_t batch_bytes_max):
+    cdef Py_buffer view
+    cdef Policy policy
+    cdef Scratch kept = Scratch(NULL, 0, 0)
+    cdef KeptBatch *batches
+    cdef Py_ssize_t i
+    cdef list found = []
+    read_policy(rules, &policy)
+    policy.first_offset = first_offset
+    policy.leader_epoch = leader_epoch
+    policy.now_ms = now_ms
+    policy.max_message_bytes = min(policy.max_message_bytes, batch_bytes_max)
+    PyObject_GetBuffer(records, &view, PyBUF_WRITABLE)
+    try:
+        with nogil:
+            keep_run(<uint8_t *> view.buf, view.len, &policy, &kept)
+        batches = <KeptBatch *> kept.data
+        for i in range(kept.used // <Py_ssize_t> sizeof(KeptBatch)):
+            found.append((make_header(&batches[i].header), batches[i].min_timestamp_ms))
+        return found
+    finally:
+        PyBuffer_Release(&view)
+        scratch_free(&kept)

@@ -13,10 +13,22 @@ contradict their fields, or which does not decompress, is refused as invalid or 
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from stratalog.records._kernels import ProducedBatches, lone_batch, validate_produced
+from stratalog.records._kernels import (
+    ProducedBatches,
+    keep_batches,
+    lone_batch,
+    validate_produced,
+)
 from stratalog.records.compression import NO_LIMIT_BYTES, Codec
 
-__all__ = ["AppendOrigin", "ProduceRules", "ProducedBatches", "lone_batch", "validate_produced"]
+__all__ = [
+    "AppendOrigin",
+    "ProduceRules",
+    "ProducedBatches",
+    "keep_batches",
+    "lone_batch",
+    "validate_produced",
+]
 
 
 class AppendOrigin(Enum):

@@ -16,7 +16,7 @@ from stratalog.spark.plain import plainly
 from stratalog.spark.sink_columns import check_columns
 from stratalog.spark.sink_options import SinkOptions
 from stratalog.spark.sink_plan import SinkPlan, StagedRows, TaskPlace
-from stratalog.spark.workers import settle_in
+from stratalog.spark.workers import freeze_imports, settle_in
 
 if TYPE_CHECKING:
     import pyarrow
@@ -45,6 +45,7 @@ class StratalogWriter(DataSourceArrowWriter):
             tell_result,
         )
 
+        freeze_imports()
         app = batch_app(self._options)
         result = commit_staged(self._options, staged_rows(messages), uuid.uuid4().hex, app)
         tell_result(self._options, result)

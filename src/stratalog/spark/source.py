@@ -31,6 +31,7 @@ from stratalog.spark.plain import plainly
 from stratalog.spark.schema import recalled_options, remember_options, source_schema
 from stratalog.spark.snapshot_text import SNAPSHOT_OPTION, read_snapshot
 from stratalog.spark.versions import HAS_READ_LIMITS
+from stratalog.spark.workers import freeze_imports
 
 
 class StratalogDataSource(DataSource):
@@ -38,6 +39,7 @@ class StratalogDataSource(DataSource):
 
     @plainly
     def __init__(self, options: dict[str, str]) -> None:
+        freeze_imports()
         super().__init__(options)
         self._snapshot: DirectorySnapshot | None = None
         self._lease_ids: tuple[str, ...] = ()

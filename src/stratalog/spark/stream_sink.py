@@ -17,6 +17,7 @@ from stratalog.spark.sink_columns import check_columns
 from stratalog.spark.sink_errors import SinkError
 from stratalog.spark.sink_options import SinkOptions
 from stratalog.spark.sink_plan import SinkPlan
+from stratalog.spark.workers import freeze_imports
 
 if TYPE_CHECKING:
     import pyarrow
@@ -46,6 +47,7 @@ class StratalogStreamWriter(DataSourceStreamArrowWriter):
         from stratalog.spark.sink_commit import commit_staged, staged_rows
         from stratalog.storage.commits.manifest import AppVersion, stream_id
 
+        freeze_imports()
         staged = staged_rows(messages)
         query_ids = {each.place.query_id for each in staged if each.files}
         if not query_ids:

@@ -1,14 +1,17 @@
-"""What a Python worker of Spark's is told once, before it reads: how to keep house.
+"""What a Python worker of Spark's is told before it works: how to keep house.
 
 A worker serves many tasks, and after each it collects garbage among all the objects that imports
 have left, which takes tens of milliseconds; and the memory of each record batch goes back to the
 system, to be cleared and faulted in again for the next. Both cost a fifth of what a scan costs in
-such a process, and both are settled here, in the worker alone.
+such a process, and both are settled here, in the worker alone. The processes in which Spark plans
+and commits collect their garbage in the same way, while tasks want the core.
 """
 
 import ctypes
 import gc
+import sys
 from functools import cache
+from itertools import count
 
 from stratalog.spark.counting import let_workers_tell
 
@@ -17,13 +20,39 @@ from stratalog.spark.counting import let_workers_tell
 _M_TRIM_THRESHOLD, _TRIM_BYTES = -1, 128 << 20
 _M_MMAP_THRESHOLD, _MMAP_BYTES = -3, 32 << 20
 
+# At the first call there is what was imported to get here; at the second also what Spark itself
+# imported when the first was over, pandas for one.
+_CALLS_THAT_FREEZE = 2
+_calls = count()
+
+# What the processes run that Spark makes to plan and commit in.
+_SPARK = "pyspark."
+
+
+def settle_in() -> None:
+    """Whenever a task begins: what is there stays, and memory that was used is used again."""
+    _freeze()
+    _keep_memory()
+
+
+def freeze_imports() -> None:
+    """Whenever Spark calls, not in a task. In somebody else's process it is not ours to say what
+    garbage is."""
+    main = getattr(sys.modules["__main__"], "__spec__", None)
+    if main is not None and main.name.startswith(_SPARK):
+        _freeze()
+
+
+def _freeze() -> None:
+    """No collection looks at what was imported until now."""
+    if next(_calls) < _CALLS_THAT_FREEZE:
+        gc.collect()
+        gc.freeze()
+
 
 @cache
-def settle_in() -> None:
-    """Once in a process: what is there stays, and memory that was used is used again."""
+def _keep_memory() -> None:
     let_workers_tell()
-    gc.collect()
-    gc.freeze()
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # another C library has none
     if mallopt is not None:
         mallopt(_M_MMAP_THRESHOLD, _MMAP_BYTES)

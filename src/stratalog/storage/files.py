@@ -47,6 +47,8 @@ _KINDS: dict[int, type[DiskError]] = {
 _libc = ctypes.CDLL(None, use_errno=True)
 _SYNC_FILE_RANGE_WRITE = 2
 _SYNC_FILE_RANGE_WAITED_FOR = 1 | _SYNC_FILE_RANGE_WRITE | 4  # before it, and behind it
+# What it says where it is not to be had, and so says nothing of the disk.
+_HINT_NOT_TAKEN = (errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.ESPIPE, errno.EINTR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,12 +229,19 @@ class OsFile:
 def begin_sync(file: File, position: int, size_bytes: int, *, is_waited_for: bool = False) -> None:
     """Let the disk begin with what was written there, and wait for nothing, or until it has it: the
     ``sync`` that makes it durable finds less to do. Only a hint, which no disk but a real one
-    takes."""
+    takes.
+
+    But who waits is told of what the disk could not write, and nobody is told twice: the ``sync``
+    would know nothing of it any more. So that is the same failure here, a ``DiskError``."""
     sync_file_range = getattr(_libc, "sync_file_range", None)  # Linux has it
-    if isinstance(file, OsFile) and sync_file_range is not None:
-        where = ctypes.c_int64(position), ctypes.c_int64(size_bytes)
-        flags = _SYNC_FILE_RANGE_WAITED_FOR if is_waited_for else _SYNC_FILE_RANGE_WRITE
-        sync_file_range(file.fileno(), *where, flags)
+    if not isinstance(file, OsFile) or sync_file_range is None:
+        return
+    where = ctypes.c_int64(position), ctypes.c_int64(size_bytes)
+    flags = _SYNC_FILE_RANGE_WAITED_FOR if is_waited_for else _SYNC_FILE_RANGE_WRITE
+    if sync_file_range(file.fileno(), *where, flags) and is_waited_for:
+        number = ctypes.get_errno()
+        if number not in _HINT_NOT_TAKEN:
+            raise disk_error("fsync", file.path, OSError(number, os.strerror(number)))
 
 
 class OsFileSystem:

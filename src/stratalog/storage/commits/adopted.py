@@ -5,13 +5,15 @@ header, outside of its CRC. Everything else of a file stays, and so do its index
 are relative. Then they are renamed to the names of segments. An active segment that was empty has
 the name of the first of them, and is replaced by it.
 
-Offsets and names are given behind the journal's record, which stands for both until they are
-durable: appends wait for neither.
+Names are given behind the journal's record, which stands for them until they are durable. So are
+offsets, unless the log still ends where it did when the files were checked: then each has them from
+that time, since nobody looks at them before the record is written. Appends wait for neither.
 """
 
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stratalog.errors import CorruptFileError
 from stratalog.storage.commits.checking import (
@@ -34,6 +36,9 @@ from stratalog.storage.log import Log
 from stratalog.storage.rolling import RollCause, RollReason
 from stratalog.storage.segment import Segment, SegmentSizes
 from stratalog.storage.time_range_writing import remove_time_ranges
+
+if TYPE_CHECKING:
+    from stratalog.storage.commits.committing import Gate
 
 MODE = "adopt"
 
@@ -80,16 +85,77 @@ def _write_out(size_bytes: int, pause: Callable[[], bool], file: File) -> None:
             begin_sync(file, position, _WRITTEN_OUT_BYTES, is_waited_for=True)
 
 
+class OffsetsAhead:
+    """Gives files that were checked, one after the other, the offsets that they are going to have
+    if nothing is appended to their log until then.
+
+    That is for the log's owner to say when appends are stopped; what any other thread sees of the
+    log's end is a guess. Where it was wrong all files are given theirs again, while appends wait.
+
+    Nothing is written once the commit was given up or the directories were let go of, since the
+    files may be somebody else's by then: both wait for a file that is being written.
+    """
+
+    def __init__(
+        self, log: Log, leader_epoch: int, pause: Callable[[], bool], gate: "Gate"
+    ) -> None:
+        self._log = log
+        self._pause = pause
+        self._gate = gate
+        self._first_offset = self._next_offset = log.log_end_offset
+        self._leader_epoch = leader_epoch
+        self._writing = threading.Lock()
+        self._is_given_up = False
+        # Whether any file was written to, perhaps in vain.
+        self.has_written = False
+
+    def give(self, checked: CheckedFile) -> None:
+        if self._is_given_up or self._log.log_end_offset != self._first_offset:
+            self._is_given_up = True
+            return
+        is_begun = not self._pause()
+        with self._gate.passed(), self._writing:
+            if self._is_given_up:
+                return
+            self.has_written = True
+            base_offset = self._next_offset
+            self._next_offset += checked.record_count
+            rebase(
+                self._log.context.files,
+                checked,
+                base_offset=base_offset,
+                leader_epoch=self._leader_epoch,
+                is_synced=False,
+                is_begun=is_begun,
+            )
+
+    def give_up(self) -> None:
+        with self._writing:
+            self._is_given_up = True
+
+    @property
+    def given(self) -> tuple[int, int] | None:
+        """The first offset and the epoch that all files have, or None if they have not."""
+        return None if self._is_given_up else (self._first_offset, self._leader_epoch)
+
+
 class AdoptedFiles:
     """What ``work`` describes, of ``append`` with files large enough. See ``AppendWork``."""
 
     needed_bytes = 0
 
-    def __init__(self, log: Log, checked: Iterable[CheckedFile], staging: str) -> None:
+    def __init__(
+        self, log: Log, checked: Iterable[CheckedFile], staging: str, ahead: OffsetsAhead
+    ) -> None:
         self._log = log
         self._files = log.context.files
         self._checked = tuple(checked)
         self._staging = staging
+        # From which offset on the files have theirs, and with which epoch, if all have any.
+        self._given = ahead.given
+        self._is_written = ahead.has_written
+        # Whether all that was written is durable.
+        self._is_synced = False
         self._first_offset = self._leader_epoch = -1
         self.record: dict[str, Any] = {}
 
@@ -97,11 +163,18 @@ class AdoptedFiles:
     def record_count(self) -> int:
         return sum(each.record_count for each in self._checked)
 
-    def sync_staged(self) -> None:
-        """Whoever wrote them has synced them. This is cheap then, and all that can be asked of
-        somebody who was never seen."""
+    def sync_staged(self, pause: Callable[[], bool]) -> None:
+        """Whoever wrote them has synced them. This is cheap then, unless they were given offsets,
+        and all that can be asked of somebody who was never seen."""
         for checked in self._checked:
-            sync_file(self._files, checked.path)
+            self._sync(checked.path, checked, pause)
+        self._is_synced = True
+
+    def _sync(self, path: str, checked: CheckedFile, pause: Callable[[], bool]) -> None:
+        if self._is_written:
+            sync_file(self._files, path, before=partial(_write_out, checked.size_bytes, pause))
+        else:
+            sync_file(self._files, path)
 
     def _bases(self) -> Iterable[tuple[CheckedFile, int]]:
         base_offset = self._first_offset
@@ -129,6 +202,15 @@ class AdoptedFiles:
         return self.record
 
     def place(self) -> None:
+        self._give_offsets()
+        for checked, base_offset in self._bases():
+            place_segment(self._files, self._log.directory, checked.path, base_offset)
+
+    def _give_offsets(self) -> None:
+        wanted = self._first_offset, self._leader_epoch
+        if self._given == wanted:
+            return
+        self._is_written, self._is_synced = True, False
         for checked, base_offset in self._bases():
             rebase(
                 self._files,
@@ -137,7 +219,7 @@ class AdoptedFiles:
                 leader_epoch=self._leader_epoch,
                 is_synced=False,
             )
-            place_segment(self._files, self._log.directory, checked.path, base_offset)
+        self._given = wanted
 
     def apply(self) -> None:
         log = self._log
@@ -197,9 +279,9 @@ class AdoptedFiles:
 
     def sync_placed(self, pause: Callable[[], bool]) -> None:
         directory = self._log.directory
-        for checked, base_offset in self._bases():
-            path = segment_file(directory, base_offset, LOG_SUFFIX)
-            sync_file(self._files, path, before=partial(_write_out, checked.size_bytes, pause))
+        if not self._is_synced:
+            for checked, base_offset in self._bases():
+                self._sync(segment_file(directory, base_offset, LOG_SUFFIX), checked, pause)
         self._files.sync_directory(directory)
 
     def complete(self) -> None:

@@ -148,7 +148,7 @@ class AppendedBatches:
     def needed_bytes(self) -> int:
         return self._checked.size_bytes
 
-    def sync_staged(self) -> None:
+    def sync_staged(self, _pause: Callable[[], bool]) -> None:
         sync_file(self._files, self._checked.path)
 
     def stop(self) -> None:

@@ -7,7 +7,7 @@ Much becomes segments of its own (``adopted``), little is written into the activ
 from typing import TYPE_CHECKING
 
 from stratalog.config import TopicConfig
-from stratalog.storage.commits.adopted import AdoptedFiles
+from stratalog.storage.commits.adopted import AdoptedFiles, OffsetsAhead
 from stratalog.storage.commits.appended import AppendedBatches
 from stratalog.storage.commits.checking import check_partition
 from stratalog.storage.commits.errors import CommitBusyError
@@ -43,6 +43,7 @@ class AppendWork:
         self._staging_id = manifest.staging_id
         self._staging = staging_directory(log.directory, manifest.staging_id)
         self._config: TopicConfig = log.config
+        self._ahead = OffsetsAhead(log, commits.leader_epoch(log), commits.go_on, commits.gate)
         self._first_offset = self._leader_epoch = -1
         self._flush: FlushTask | None = None
         self._way: AdoptedFiles | AppendedBatches | None = None
@@ -76,13 +77,14 @@ class AppendWork:
             append_max_bytes=self._commits.config.log_commit_append_max_bytes,
             is_synced=not self.is_synced_together,
             progress=lambda _bytes: self._commits.go_on(),
+            adopts=self._ahead.give,
         )
         if checked.is_adopted:
-            self._way = AdoptedFiles(self.log, checked.files, self._staging)
+            self._way = AdoptedFiles(self.log, checked.files, self._staging, self._ahead)
         else:
             self._way = AppendedBatches(self.log, checked.files[0], self._staging)
         if not self.is_synced_together:
-            self._way.sync_staged()
+            self._way.sync_staged(self._commits.go_on)
 
     def stop(self) -> None:
         log = self.log
@@ -134,4 +136,5 @@ class AppendWork:
 
     def abandon(self) -> None:
         """What was staged stays: it may be tried again, or is swept when its lease is over."""
+        self._ahead.give_up()
         self.log.resume_appends()

@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
+from typing_extensions import Buffer
+
 from stratalog.config import TopicConfig
 from stratalog.errors import CorruptBatchError, DiskError, RecordError
 from stratalog.records import (
@@ -26,6 +28,7 @@ from stratalog.records import (
     ProducedBatches,
     SegmentScan,
     TimeRangeScan,
+    keep_batches,
     read_header,
     read_headers,
     validate_produced,
@@ -105,12 +108,15 @@ def check_partition(
     append_max_bytes: int,
     is_synced: bool = True,
     progress: Progress = lambda _bytes: False,
+    adopts: Callable[[CheckedFile], None] = lambda _file: None,
 ) -> CheckedPartition:
     """Check all that ``part``, which appends, has staged in the partition of ``directory``. Its
-    names are durable then, unless ``is_synced`` says that somebody else sees to it.
+    names are durable then, unless ``is_synced`` says that somebody else sees to it. ``adopts`` is
+    told of each file that is to be a segment, before the next one is read.
 
     ``StagedFileError`` or ``ManifestError`` if it may not be; nothing has changed then. What was
-    staged stays as it is also where other files are made of it, so that this can be done again.
+    staged stays as it is also where other files are made of it, but for what ``adopts`` does, so
+    that this can be done again.
     """
     _refuse_other_kinds(part)
     plan = plan_files(
@@ -119,13 +125,17 @@ def check_partition(
     staging = StagedDirectory(files, directory, staging_id)
     check = _PartitionCheck(files, staging, config, now_ms, plan.is_adopted, progress)
     try:
-        done = tuple(check.group(number, group) for number, group in enumerate(plan.groups))
+        done = []
+        for number, group in enumerate(plan.groups):
+            done.append(check.group(number, group))
+            if plan.is_adopted:
+                adopts(done[-1])
         if is_synced:
             staging.sync()
     except BaseException:
         check.discard()
         raise
-    return CheckedPartition(plan.is_adopted, done)
+    return CheckedPartition(plan.is_adopted, tuple(done))
 
 
 def _refuse_other_kinds(part: PartitionManifest) -> None:
@@ -351,27 +361,32 @@ class _PartitionCheck:
 
     def _take(self, path: str, piece: _Piece, maker: SegmentMaker) -> bool:
         offset = maker.next_offset
-        position = maker.size_bytes
+        position = start = maker.size_bytes
+        whole = memoryview(piece.buffer)[: piece.size_bytes]
+        kept = keep_batches(
+            whole, self._rules, offset, NO_LEADER_EPOCH, self._now_ms, self._batch_bytes_max
+        )
+        for header, min_timestamp_ms in kept:
+            maker.note(position, header, min_timestamp_ms)
+            position += header.size_bytes
+            offset = header.next_offset
         is_changed = False
-        buffers = []
-        for header in piece.headers:
+        buffers: list[Buffer] = [whole[: position - start]]
+        for header in piece.headers[len(kept) :]:
             produced = self._validate(path, piece, header, offset)
             if produced.rebuilt or produced.header.crc != header.crc:
                 is_changed = True
                 if not maker.is_written:
                     return False
             else:
-                start = header.position - piece.position
+                at = header.position - piece.position
                 size_bytes = header.size_bytes - LOG_OVERHEAD_BYTES
-                PREFIX.pack_into(piece.buffer, start, offset, size_bytes, NO_LEADER_EPOCH)
+                PREFIX.pack_into(piece.buffer, at, offset, size_bytes, NO_LEADER_EPOCH)
             maker.note(position, produced.header, produced.min_timestamp_ms)
             position += produced.size_bytes
             offset += produced.header.record_count
             buffers += produced.buffers
-        if is_changed:
-            maker.take(b"".join(buffers))
-        else:
-            maker.take(memoryview(piece.buffer)[: piece.size_bytes])
+        maker.take(b"".join(buffers) if is_changed else whole)
         return True
 
     def _validate(
@@ -393,8 +408,8 @@ class _PartitionCheck:
                 leader_epoch=NO_LEADER_EPOCH,
                 now_ms=self._now_ms,
             )
-            if not header.codec_id:
-                # Of compressed ones this was looked at.
+            if not header.codec_id and not produced.offsets_count_from_zero:
+                # Compressed ones are refused by then. This one says what is wrong.
                 TimeRangeScan(_WHOLE_RANGE, check_crc=False).feed(batch, 0)
         except CorruptBatchError as error:
             raise StagedFileError(path, header.position, error.reason) from error

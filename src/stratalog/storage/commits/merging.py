@@ -19,7 +19,7 @@ from stratalog.records import BatchHeader, SegmentScan, TimeRangeGather, read_he
 from stratalog.storage.commits.errors import StagedFileError
 from stratalog.storage.commits.manifest import StagedFile
 from stratalog.storage.commits.staging import LOG_OVERHEAD_BYTES, PREFIX
-from stratalog.storage.files import File, FileSystem
+from stratalog.storage.files import File, FileSystem, begin_sync
 from stratalog.storage.index import RELATIVE_OFFSET_MAX, OffsetIndex, TimeIndex
 from stratalog.storage.layout import (
     LOG_SUFFIX,
@@ -271,10 +271,12 @@ def rebase(
     leader_epoch: int,
     path: str | None = None,
     is_synced: bool = True,
+    is_begun: bool = False,
 ) -> None:
     """Give the records of a checked file, which may lie at another ``path`` by now, their offsets.
     Nothing else changes: these two fields lie outside of each batch's CRC, and what an index says
-    is relative. Durable, unless ``is_synced`` says that somebody else sees to it."""
+    is relative. Durable, unless ``is_synced`` says that somebody else sees to it, for whom the disk
+    may have begun with it then (``is_begun``)."""
     file = files.open(path or checked.path)
     try:
         ends = (*checked.positions[1:], checked.size_bytes)
@@ -282,6 +284,8 @@ def rebase(
             _stamp(file, position, end - position, base_offset + offset, leader_epoch)
         if is_synced:
             file.sync()
+        elif is_begun:
+            begin_sync(file, 0, checked.size_bytes)
     finally:
         file.close()
 
