@@ -1,16 +1,21 @@
 """Power is cut before every operation of a backup and of a restore."""
 
 import contextlib
+from collections.abc import Callable
 
 import pytest
 from simulated_worlds import LOG_DIR, ORDERS, World, batches_of, open_manager, records_of, staged
 
-from stratalog.errors import DiskFullError, StratalogError
+from stratalog.errors import DiskFullError, LogDirectoryError, StratalogError
 from stratalog.storage.backup.checking import check_store
 from stratalog.storage.backup.errors import BackupError
 from stratalog.storage.backup.laying_out import RESTORING_DIRECTORY
 from stratalog.storage.backup.store import LocalBackupStore
+from stratalog.storage.commits.errors import StagedFileError
+from stratalog.storage.commits.one_commit import Commit
+from stratalog.storage.commits.restoring import RestoreWork
 from stratalog.storage.directory import LogDirectory
+from stratalog.storage.layout import staging_directory
 from stratalog.testing import CrashMode, SimulatedFileSystem
 
 MODES = list(CrashMode)
@@ -185,3 +190,40 @@ def test_every_failed_operation_of_a_restoring_commit_is_made_good_by_the_next_s
         assert (records_of(log), log.log_start_offset, log.log_end_offset) == expected
         again.shutdown()
     assert number > 20
+
+
+def restoring(*, until: Callable[[Commit], object]) -> tuple[World, SimulatedFileSystem, Commit]:
+    """A commit that restores, up to a step, and the second of the files that it has staged gone."""
+    world = World()
+    world.append(batches_of([[number, number + 1] for number in range(9)]))
+    world.back_up()
+    disk = SimulatedFileSystem(now_ms=world.clock.now_ms)
+    manager = open_manager(disk, world.clock)
+    manager.create(ORDERS)
+    manifest = staged(world, disk)
+    commit = manager.commits.plan(manifest)
+    assert isinstance(commit, Commit)
+    commit.check()
+    commit.stop()
+    until(commit)
+    staging = staging_directory(f"{LOG_DIR}/orders-0", manifest.staging_id)
+    disk.unlink(f"{staging}/{manifest.partitions[0].files[1].name}")
+    return world, disk, commit
+
+
+def test_a_file_that_is_gone_behind_its_check_is_not_taken_for_restored() -> None:
+    _, disk, commit = restoring(until=lambda _commit: None)
+    with pytest.raises(StagedFileError, match="gone since it was checked"):
+        commit.settle()
+    commit.abandon()
+    assert records_of(commit.logs[0]) == []
+    assert not [path for path in disk.tree(LOG_DIR) if path.endswith("6.log")]
+
+
+def test_a_file_that_is_gone_before_it_was_placed_is_not_passed_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(RestoreWork, "place", lambda _work: None)
+    world, disk, _ = restoring(until=Commit.settle)
+    with pytest.raises(LogDirectoryError, match="was committed and is gone"):
+        open_manager(disk.after_crash(CrashMode.KEEP_ALL), world.clock)

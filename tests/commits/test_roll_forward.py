@@ -120,16 +120,25 @@ def _without_the_segment(files: SimulatedFileSystem) -> None:
 def test_nothing_is_put_into_a_segment_that_is_not_what_it_was(
     change: Callable[[SimulatedFileSystem], None],
 ) -> None:
+    """Cleaned or deleted since, which only closed segments are."""
     files = decided(SMALL)
+    files.put(segment_file(DIRECTORY, 5, ".log"), b"")
     change(files)
     path = segment_file(DIRECTORY, 0, ".log")
     before = files.contents(path) if files.exists(path) else None
-    manager_on(files)
-    if before is None:
-        assert not files.contents(path), "an empty log was made, and nothing put into it"
-    else:
-        assert files.contents(path).startswith(before)
-        assert len(files.contents(path)) == len(before)
+    start_and_stop(files)
+    assert (files.contents(path) if files.exists(path) else None) == before
+
+
+@pytest.mark.parametrize("change", [_with_another_batch_before, _without_the_segment])
+def test_a_log_that_has_lost_what_lay_before_a_commit_does_not_go_on_without_it(
+    change: Callable[[SimulatedFileSystem], None],
+) -> None:
+    files = decided(SMALL)
+    change(files)
+    with pytest.raises(LogDirectoryError, match="has lost the batch behind which"):
+        manager_on(files)
+    assert journal_of(files).pending
 
 
 def test_what_a_commit_has_appended_is_not_cleaned_before_it_is_done() -> None:
@@ -202,7 +211,7 @@ def test_a_segment_of_which_a_crash_left_some_files_in_staging_gets_all_of_them(
         path = segment_file(DIRECTORY, 7, suffix)
         files.put(path if suffix in placed else f"{staging}/a{suffix}", suffix.encode())
 
-    place_segment(files, DIRECTORY, f"{staging}/a.log", 7)
+    place_segment(files, DIRECTORY, f"{staging}/a.log", 7, is_placed=".log" in placed)
 
     found = {suffix: files.contents(segment_file(DIRECTORY, 7, suffix)) for suffix in suffixes}
     assert found == {suffix: suffix.encode() for suffix in suffixes}

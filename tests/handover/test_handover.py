@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,12 @@ from broker_fixture import running_broker
 from handover_staging import in_no_time, rows, stage, staged_left
 from stratalog.errors import DiskError, LogDirectoryError
 from stratalog.handover import CommitUnknownError, Handover, HandoverError, open_handover
+from stratalog.handover import handover as asking
 from stratalog.handover.handover import _Wait, is_java
 from stratalog.handover.owning import owned, owner_config
 from stratalog.metadata.sqlite_store import METADATA_FILE
 from stratalog.records import Record
+from stratalog.scans.asking import Answer
 from stratalog.storage.commits.errors import (
     CommitRefusedError,
     ManifestError,
@@ -32,6 +35,7 @@ from stratalog.storage.commits.errors import (
 from stratalog.storage.commits.manifest import AppVersion
 from stratalog.storage.files import OsFileSystem
 from stratalog.storage.layout import TopicPartition
+from stratalog.storage.owner_file import Owner
 
 ORDERS = TopicPartition("orders", 0)
 
@@ -384,6 +388,24 @@ def test_an_owner_that_takes_no_commits_cannot_say_that_the_one_before_made_none
 
     monkeypatch.setattr(handover, "_commit_here", commit_here)
     with pytest.raises(CommitUnknownError, match="Apache Kafka"):
+        handover.commit(manifest)
+
+
+def test_who_does_not_know_of_a_commit_that_has_begun_cannot_say_that_it_was_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process that listens where the owner did, which has died meanwhile."""
+    make_topic(tmp_path)
+    handover = in_no_time(open_handover(tmp_path))
+    manifest = stage(handover, "orders", {0: [rows(0, 1)]})
+    owner = Owner(pid=1, admin="http://127.0.0.1:1", token="none")
+    monkeypatch.setattr(asking, "find_owner", lambda _log_dir: (None, owner))
+    monkeypatch.setattr(asking, "ask_status", lambda *_which: Answer(404, {}, "not found"))
+    answers = iter([Answer(202, {"status": "running"}), *repeat(Answer(404, {}, "not found"), 99)])
+    monkeypatch.setattr(asking, "ask_commit", lambda *_what: next(answers))
+    with pytest.raises(CommitUnknownError, match="not found"):
+        handover.commit(manifest)
+    with pytest.raises(HandoverError, match="takes no such commit"):
         handover.commit(manifest)
 
 

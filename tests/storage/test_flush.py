@@ -344,7 +344,7 @@ def test_logs_flushed_together_are_all_durable(files: SimulatedFileSystem, count
     logs = [new_log(context=context, directory=f"/logs/t-{n}") for n in range(count)]
     for log in logs[1:]:
         log.append_as_leader(batch(2))
-    flush_together(files, "/logs", logs)
+    flush_together(files, "/logs", logs, context.directory_state.syncs)
     assert [log.recovery_point for log in logs] == [0] + [2] * (count - 1)
     for log in logs[1:]:
         assert files.is_synced(f"{log.directory}/{0:020d}.log")

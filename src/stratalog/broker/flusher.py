@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from stratalog.errors import DiskError, OutOfResourcesError
 from stratalog.storage.directory import LogDirectory
 from stratalog.storage.files import FileSystem
-from stratalog.storage.flushing import SYNC_FILE_SYSTEM_FROM, FlushTask
+from stratalog.storage.flushing import SYNC_FILE_SYSTEM_FROM, FlushTask, sync_all
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
 
@@ -97,7 +97,8 @@ class Flusher:
     def _run(self, tasks: list[FlushTask]) -> list[Exception | None]:
         """On the worker: why each of the tasks failed, if it did."""
         if len(tasks) >= SYNC_FILE_SYSTEM_FROM:
-            error = _attempt(lambda: self._files.sync_file_system(self._directory.path))
+            directory = self._directory
+            error = _attempt(lambda: sync_all(self._files, directory.path, directory.state.syncs))
             return [error] * len(tasks)
         return [_attempt(task.run) for task in tasks]
 

@@ -160,7 +160,9 @@ class Handover:
         self, owner: Owner, manifest: Manifest, content: bytes, patience: "_Patience"
     ) -> "CommitResult | _Wait":
         answer = ask_commit(owner, content)
+        has_begun = False
         while answer.body.get("status") == RUNNING:
+            has_begun = True
             patience.renew()
             patience.wait()
             answer = ask_status(owner, manifest.manifest_id, manifest.app)
@@ -173,7 +175,8 @@ class Handover:
         if status in (COMMITTED, ALREADY_COMMITTED):
             with suppress(KeyError, TypeError, ValueError):
                 return result_from_json(answer.body)
-        if answer.status in _NOT_UNDERSTOOD:
+        # Who does not understand after it has begun is another process, at the same address.
+        if answer.status in _NOT_UNDERSTOOD and not has_begun:
             raise HandoverError(f"process {owner.pid} takes no such commit: {answer.reason}")
         return _Wait(f"process {owner.pid}: {answer.reason}", may_be_committed=True)
 

@@ -1,13 +1,14 @@
 """What a log is given by its owner: the disk, the time, the broker's settings."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from stratalog.clock import Clock, SystemClock
 from stratalog.storage.files import FileSystem, OsFileSystem
 from stratalog.storage.handles import HandleCache
+from stratalog.storage.sync_failures import SyncFailures
 
 if TYPE_CHECKING:
     from stratalog.storage.lease_book import LeaseBook
@@ -36,6 +37,7 @@ class DirectoryState:
     check_space: Callable[[], None] = lambda: None
     check_after_bytes: int = 2**63 - 1
     unchecked_bytes: int = 0
+    syncs: SyncFailures = field(default_factory=SyncFailures)
 
     def appended(self, size_bytes: int) -> None:
         if self.refused:

@@ -260,7 +260,14 @@ class OsFileSystem:
         return file
 
     def exists(self, path: str) -> bool:
-        return os.path.exists(path)
+        # Not os.path.exists: to it a disk that does not answer is one without the file.
+        try:
+            os.stat(path)
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            return False
+        except OSError as error:
+            raise disk_error("stat", path, error) from error
+        return True
 
     def stat(self, path: str) -> Entry | None:
         try:

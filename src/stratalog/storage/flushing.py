@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from stratalog.errors import DiskError
 from stratalog.storage.files import File, FileSystem
+from stratalog.storage.sync_failures import SyncFailures
 
 if TYPE_CHECKING:
     from stratalog.storage.log import Log
@@ -37,14 +38,16 @@ class FlushTask:
     targets: Sequence[File]
     snapshot_paths: Sequence[str]
     sync_directory: bool
+    syncs: SyncFailures
 
     def run(self) -> None:
-        for path in self.snapshot_paths:
-            self._sync(path)
-        for target in self.targets:
-            target.sync()
-        if self.sync_directory:
-            self.files.sync_directory(self.directory)
+        with self.syncs.noted():
+            for path in self.snapshot_paths:
+                self._sync(path)
+            for target in self.targets:
+                target.sync()
+            if self.sync_directory:
+                self.files.sync_directory(self.directory)
 
     def _sync(self, path: str) -> None:
         try:
@@ -59,11 +62,19 @@ class FlushTask:
             file.close()
 
 
-def flush_together(files: FileSystem, directory: str, logs: "Sequence[Log]") -> None:
+def sync_all(files: FileSystem, directory: str, syncs: SyncFailures) -> None:
+    """Make durable whatever was written to a log directory so far."""
+    with syncs.noted():
+        files.sync_file_system(directory)
+
+
+def flush_together(
+    files: FileSystem, directory: str, logs: "Sequence[Log]", syncs: SyncFailures
+) -> None:
     """Make durable what ``logs``, all of one log directory, have appended so far."""
     tasks = [(log, task) for log in logs if (task := log.plan_flush()) is not None]
     if len(tasks) >= SYNC_FILE_SYSTEM_FROM:
-        files.sync_file_system(directory)
+        sync_all(files, directory, syncs)
     else:
         for _, task in tasks:
             task.run()

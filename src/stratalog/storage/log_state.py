@@ -266,6 +266,7 @@ class LogState:
             targets,
             self.snapshots.take_unsynced(),
             sync_directory=self._names > self._synced_names,
+            syncs=self.context.directory_state.syncs,
         )
 
     def complete_flush(self, task: FlushTask) -> None:

@@ -382,7 +382,7 @@ class LogManager:
                 continue
             dirty = [log for log in directory.logs.values() if log.needs_flush]
             try:
-                flush_together(self.files, directory.path, dirty)
+                flush_together(self.files, directory.path, dirty, directory.state.syncs)
             except DiskError as error:
                 failure = error
                 directory.fail(str(error))

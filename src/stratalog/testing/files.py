@@ -21,7 +21,6 @@ import io
 import os
 import random
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from typing_extensions import Buffer
 
@@ -288,9 +287,12 @@ class SimulatedFileSystem(OperationCounter):
         return SimulatedFile(self, path, node, writable=writable)
 
     def exists(self, path: str) -> bool:
-        with suppress(DiskError):
+        try:
             return self._find(path, "stat") is not None
-        return False
+        except DiskError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+                raise
+            return False
 
     def stat(self, path: str) -> Entry | None:
         node = self._find(path, "stat")

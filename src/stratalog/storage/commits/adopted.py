@@ -22,7 +22,7 @@ from stratalog.storage.commits.checking import (
     rebase,
     rebase_file,
 )
-from stratalog.storage.commits.work import refuse_lost, sync_file
+from stratalog.storage.commits.work import AsChecked, refuse_lost, sync_file
 from stratalog.storage.files import File, FileSystem, begin_sync
 from stratalog.storage.index import NO_TIMESTAMP, TimestampOffset
 from stratalog.storage.layout import (
@@ -63,16 +63,20 @@ def place_adopted(files: FileSystem, directory: str, staging: str, work: Mapping
             refuse_lost(files, directory, staged, base_offset)
             continue
         rebase_file(files, path, base_offset=base_offset, leader_epoch=work["leader_epoch"])
-        place_segment(files, directory, staged, base_offset)
+        place_segment(files, directory, staged, base_offset, is_placed=path == placed)
     files.sync_directory(directory)
 
 
-def place_segment(files: FileSystem, directory: str, staged: str, base_offset: int) -> None:
-    """Rename the staged ``.log``, and what lies beside it, to the segment ``base_offset``. What is
-    not staged may be in its place, since a crash can come between any two of them: it stays."""
+def place_segment(
+    files: FileSystem, directory: str, staged: str, base_offset: int, *, is_placed: bool = False
+) -> None:
+    """Rename the staged ``.log``, and what lies beside it, to the segment ``base_offset``. A crash
+    can come between any two of them: the ``.log`` may be placed already (``is_placed``), and what
+    else is not staged is in its place too, or was never there."""
     for suffix in _RENAMED:
         source = staged.removesuffix(LOG_SUFFIX) + suffix
-        if files.exists(source):
+        is_there = not is_placed if suffix == LOG_SUFFIX else files.exists(source)
+        if is_there:
             files.rename(source, segment_file(directory, base_offset, suffix))
 
 
@@ -150,6 +154,7 @@ class AdoptedFiles:
         self._log = log
         self._files = log.context.files
         self._checked = tuple(checked)
+        self._as_checked = AsChecked(self._files, self._checked)
         self._staging = staging
         # From which offset on the files have theirs, and with which epoch, if all have any.
         self._given = ahead.given
@@ -186,6 +191,7 @@ class AdoptedFiles:
         """The log's own segments are as they are; which one is replaced is seen by its name."""
 
     def settle(self, first_offset: int, leader_epoch: int) -> dict[str, Any]:
+        self._as_checked.refuse_others()
         self._first_offset, self._leader_epoch = first_offset, leader_epoch
         self.record = {
             "mode": MODE,

@@ -13,7 +13,7 @@ from typing import Any
 from stratalog.errors import CorruptBatchError, CorruptFileError
 from stratalog.records import BatchHeader, min_timestamp, read_header, read_headers
 from stratalog.storage.commits.checking import CheckedFile
-from stratalog.storage.commits.work import refuse_lost, sync_file
+from stratalog.storage.commits.work import AsChecked, refuse_cut, refuse_lost, sync_file
 from stratalog.storage.files import File, FileSystem
 from stratalog.storage.flushing import FlushTask
 from stratalog.storage.layout import LOG_SUFFIX, segment_file
@@ -38,8 +38,9 @@ def place_appended(
     is_synced: bool = True,
     seen: Callable[[int, bytearray], None] = lambda _position, _batches: None,
 ) -> None:
-    """Put the bytes where the record says. Not where the segment has changed since, which it can
-    only after they were there: cleaned, or deleted. ``seen`` is shown all that is written."""
+    """Put the bytes where the record says. Not where the segment has changed since: cleaned, or
+    deleted. It can only after they were there, and then the log has gone on; one that has not has
+    lost what lay before them. ``seen`` is shown all that is written."""
     staged = f"{staging}/{work['name']}"
     path = segment_file(directory, work["base_offset"], LOG_SUFFIX)
     if not files.exists(staged):
@@ -49,10 +50,12 @@ def place_appended(
         return
     is_new = not files.exists(path)
     if is_new and work["position"]:
+        refuse_cut(files, directory, work["base_offset"])
         return
     file = files.open(path, create=True)
     try:
         if not _is_as_it_was(file, work):
+            refuse_cut(files, directory, work["base_offset"])
             return
         for position, piece in _stamped(files, staged, work):
             file.write_at(position, [piece])
@@ -133,6 +136,7 @@ class AppendedBatches:
         self._log = log
         self._files = log.context.files
         self._checked = checked
+        self._as_checked = AsChecked(self._files, [checked])
         self._staging = staging
         self._base_offset = self._position = 0
         self._before: dict[str, int] | None = None
@@ -175,6 +179,7 @@ class AppendedBatches:
             }
 
     def settle(self, first_offset: int, leader_epoch: int) -> dict[str, Any]:
+        self._as_checked.refuse_others()
         self.record = {
             "mode": MODE,
             "name": self._checked.name,

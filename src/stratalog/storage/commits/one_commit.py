@@ -4,9 +4,8 @@ The steps are those of ``work``, for all logs together. After a step that raised
 ``abandon``: before the record is written it takes everything back, behind it nothing more.
 """
 
-import errno
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -18,8 +17,9 @@ from stratalog.storage.commits.journal import CommitJournal, Offsets, PendingCom
 from stratalog.storage.commits.manifest import CommitKind, Manifest
 from stratalog.storage.commits.work import PartitionWork, WorkRecord
 from stratalog.storage.directory import LogDirectory
-from stratalog.storage.flushing import SYNC_FILE_SYSTEM_FROM
+from stratalog.storage.flushing import SYNC_FILE_SYSTEM_FROM, sync_all
 from stratalog.storage.log import Log
+from stratalog.storage.sync_failures import is_failed_sync
 
 if TYPE_CHECKING:
     from stratalog.storage.commits.committing import LogCommits
@@ -123,6 +123,7 @@ class Commit:
             for work in self._works:
                 if work.log.is_closed:
                     raise CommitRefusedError(f"{work.key} was deleted just now")
+            self._directory.state.syncs.refuse_any()
             self._decide(records)
             for work in self._works:
                 with self._unless_deleted(work):
@@ -216,10 +217,14 @@ class Commit:
         with ThreadPoolExecutor(threads) as pool:
             steps = [pool.submit(step, work) for work in self._works]
             try:
-                for each in as_completed(steps):
-                    each.result()
+                wait(steps, return_when=FIRST_EXCEPTION)
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
+        errors = [each.exception() for each in steps if not each.cancelled()]
+        failed = [error for error in errors if error is not None]
+        if failed:
+            # A disk that does not keep what it was given counts for more than anything else.
+            raise min(failed, key=lambda error: not _is_failed_sync(error))
 
     @property
     def _is_much(self) -> bool:
@@ -234,6 +239,7 @@ class Commit:
 
     def _close(self) -> None:
         if self._record is not None and not self.is_done:
+            self._directory.state.syncs.refuse_any()
             self.is_done = self._commits.finish_record(
                 self._journal, self._record, self._directory.path
             )
@@ -247,13 +253,17 @@ class Commit:
     def _sync_together(self) -> None:
         """For works that leave their syncs to it: as ``flush_together`` does."""
         if self._is_synced_together:
-            self._commits.manager.files.sync_file_system(self._directory.path)
+            self._sync_all()
+
+    def _sync_all(self) -> None:
+        directory = self._directory
+        sync_all(self._commits.manager.files, directory.path, directory.state.syncs)
 
     def _flush_together(self) -> None:
         """Appends are waiting: only if so many logs have something to flush."""
         due = [each for each in self._works if isinstance(each, AppendWork) and each.is_flush_due]
         if len(due) >= SYNC_FILE_SYSTEM_FROM:
-            self._commits.manager.files.sync_file_system(self._directory.path)
+            self._sync_all()
             for work in due:
                 work.is_flushed = True
 
@@ -271,13 +281,14 @@ class Commit:
         try:
             yield
         except DiskError as error:
-            # A sync that failed may have dropped what it could not write: neither trying again
-            # nor reading it back would prove anything.
-            is_failed_sync = error.operation in ("fsync", "syncfs") and error.errno != errno.ENOENT
-            if self.is_decided or is_failed_sync:
+            if self.is_decided or is_failed_sync(error):
                 self._error = self._error or error
             raise
 
     def _move_high_watermark(self, log: Log) -> None:
         if self._commits.moves_high_watermark:
             log.raise_high_watermark(log.log_end_offset)
+
+
+def _is_failed_sync(error: BaseException) -> bool:
+    return isinstance(error, DiskError) and is_failed_sync(error)

@@ -31,7 +31,13 @@ from stratalog.storage.commits.errors import (
     StagedFileError,
 )
 from stratalog.storage.commits.manifest import Manifest, PartitionManifest, StagedFile
-from stratalog.storage.commits.work import WorkRecord, topic_id_of
+from stratalog.storage.commits.work import (
+    AsChecked,
+    WorkRecord,
+    log_sizes,
+    refuse_lost,
+    topic_id_of,
+)
 from stratalog.storage.directory import Checkpoint, LogDirectory
 from stratalog.storage.files import FileSystem, replace_file
 from stratalog.storage.handles import HandleCache
@@ -43,7 +49,6 @@ from stratalog.storage.layout import (
     RECOVERY_POINT_CHECKPOINT,
     SNAPSHOT_SUFFIX,
     TopicPartition,
-    parse_segment_file,
     segment_file,
 )
 from stratalog.storage.log import Log
@@ -76,7 +81,11 @@ def place_restored(
     bases = {each["base_offset"] for each in work["files"]}
     _remove_empty(files, directory, kept=bases)
     for base_offset in sorted(bases):
-        place_segment(files, directory, f"{staging}/{staged_name(base_offset)}", base_offset)
+        staged = f"{staging}/{staged_name(base_offset)}"
+        is_placed = not files.exists(staged)
+        if is_placed and not files.exists(segment_file(directory, base_offset, LOG_SUFFIX)):
+            refuse_lost(files, directory, staged, base_offset)
+        place_segment(files, directory, staged, base_offset, is_placed=is_placed)
     entries = [EpochEntry(epoch, start_offset) for epoch, start_offset in work["epochs"]]
     write_epochs(files, f"{directory}/{LEADER_EPOCH_CHECKPOINT}", entries)
     snapshot = segment_file(directory, work["end_offset"], SNAPSHOT_SUFFIX)
@@ -94,7 +103,7 @@ def roll_restore_forward(
     empty segment there, which opening would not make."""
     place_restored(files, directory, staging, work)
     end_offset = work["end_offset"]
-    if max(_log_sizes(files, directory), default=-1) < end_offset:
+    if max(log_sizes(files, directory), default=-1) < end_offset:
         files.open(segment_file(directory, end_offset, LOG_SUFFIX), create=True).close()
         files.sync_directory(directory)
     _raise_recovery_point(files, directory, TopicPartition(work["topic"], work["partition"]), work)
@@ -116,22 +125,12 @@ def _raise_recovery_point(
 def _remove_empty(files: FileSystem, directory: str, *, kept: Iterable[int]) -> None:
     """The segment of the log that was empty, if it has another base than those that come. What
     holds a batch is never touched: then this was done before, and appended to since."""
-    sizes = _log_sizes(files, directory)
+    sizes = log_sizes(files, directory)
     if any(sizes.values()):
         return
     for base_offset in sorted(set(sizes) - set(kept)):
         for suffix in (*INDEX_SUFFIXES, SNAPSHOT_SUFFIX, LOG_SUFFIX):
             files.unlink(segment_file(directory, base_offset, suffix), missing_ok=True)
-
-
-def _log_sizes(files: FileSystem, directory: str) -> dict[int, int]:
-    """The segments that are there, by base offset."""
-    found = [(entry, parse_segment_file(entry.name)) for entry in files.list(directory)]
-    return {
-        name.offset: entry.size_bytes
-        for entry, name in found
-        if name is not None and name.kind == LOG_SUFFIX and not name.state
-    }
 
 
 class RestoreWork:
@@ -155,6 +154,7 @@ class RestoreWork:
         self._files = log.context.files
         self._config = log.config
         self._checked: list[CheckedFile] = []
+        self._as_checked = AsChecked(self._files, ())
         self._with_aborts: set[int] = set()
         self._producers = ProducerStates(expiration_ms=log.context.producer_expiration_ms)
         self._checkpoints: tuple[Checkpoint, ...] = ()
@@ -225,6 +225,7 @@ class RestoreWork:
         if self._part.log_start_offset > self.end_offset:
             self._refuse(f"it starts at {self._part.log_start_offset}, behind its end")
         staging.sync()
+        self._as_checked = AsChecked(self._files, self._checked)
 
     def _sync(self, path: str) -> None:
         """Whoever staged it may have done so; a record in the journal needs to be sure."""
@@ -294,6 +295,7 @@ class RestoreWork:
         self._leader_epoch = self._commits.leader_epoch(log)
 
     def settle(self) -> WorkRecord:
+        self._as_checked.refuse_others()
         epochs = [list(each) for each in self._part.epochs if each[1] < self.end_offset]
         if self._leader_epoch > max((epoch for epoch, _ in epochs), default=-1):
             epochs.append([self._leader_epoch, self.end_offset])

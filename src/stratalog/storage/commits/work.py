@@ -16,13 +16,20 @@ The steps, in order, and on which thread:
 """
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from stratalog.errors import CorruptFileError, DiskError
 from stratalog.storage.checkpoint import format_id
+from stratalog.storage.commits.errors import StagedFileError
+from stratalog.storage.commits.merging import CheckedFile
 from stratalog.storage.files import File, FileSystem
-from stratalog.storage.layout import TopicPartition, parse_segment_file
+from stratalog.storage.layout import (
+    LOG_SUFFIX,
+    TopicPartition,
+    parse_segment_file,
+    segment_file,
+)
 from stratalog.storage.log import Log
 
 WorkRecord = dict[str, Any]
@@ -50,19 +57,65 @@ def sync_file(
         file.close()
 
 
+class AsChecked:
+    """Staged files, as they were when they were checked. The record is not written if they are not
+    there any more, or others are in their place."""
+
+    def __init__(self, files: FileSystem, checked: Iterable[CheckedFile]) -> None:
+        self._files = files
+        self._found = [(each, self._identify(each)) for each in checked]
+
+    def _identify(self, checked: CheckedFile) -> tuple[int, int]:
+        found = self._files.stat(checked.path)
+        if found is None:
+            raise StagedFileError(checked.path, -1, "it is gone since it was checked")
+        if found.size_bytes != checked.size_bytes:
+            reason = f"{found.size_bytes} bytes, and {checked.size_bytes} when it was checked"
+            raise StagedFileError(checked.path, -1, reason)
+        return found.inode, found.modified_ns
+
+    def refuse_others(self) -> None:
+        for checked, identity in self._found:
+            if self._identify(checked) != identity:
+                reason = "it was changed, or another was put in its place, since it was checked"
+                raise StagedFileError(checked.path, -1, reason)
+
+
 def refuse_lost(files: FileSystem, directory: str, staged: str, base_offset: int) -> None:
     """``staged`` was committed, and is neither in staging nor in the segment ``base_offset``. That
     is well if the log has gone on, so that it was there once; else its offsets, which somebody was
     told of, would be given to other records."""
-    for entry in files.list(directory):
-        found = parse_segment_file(entry.name)
-        if found is not None and not found.state and found.offset > base_offset:
-            return
-    raise CorruptFileError(
-        staged,
-        "was committed and is gone before it became part of its log; put it back, or set the "
-        f"directory {directory} aside, and start again",
-    )
+    if not _has_gone_on(files, directory, base_offset):
+        raise CorruptFileError(
+            staged,
+            "was committed and is gone before it became part of its log; put it back, or set the "
+            f"directory {directory} aside, and start again",
+        )
+
+
+def refuse_cut(files: FileSystem, directory: str, base_offset: int) -> None:
+    """The segment ``base_offset`` has lost what lay before committed records, which was durable;
+    unless the log has gone on, and it was cleaned or deleted since."""
+    if not _has_gone_on(files, directory, base_offset):
+        raise CorruptFileError(
+            segment_file(directory, base_offset, LOG_SUFFIX),
+            "has lost the batch behind which records were committed; put the segment back as it "
+            f"was, or set the directory {directory} aside, and start again",
+        )
+
+
+def _has_gone_on(files: FileSystem, directory: str, base_offset: int) -> bool:
+    return any(found > base_offset for found in log_sizes(files, directory))
+
+
+def log_sizes(files: FileSystem, directory: str) -> dict[int, int]:
+    """The segments that are there, by base offset."""
+    found = [(entry, parse_segment_file(entry.name)) for entry in files.list(directory)]
+    return {
+        name.offset: entry.size_bytes
+        for entry, name in found
+        if name is not None and name.kind == LOG_SUFFIX and not name.state
+    }
 
 
 class PartitionWork(Protocol):
