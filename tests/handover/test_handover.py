@@ -3,11 +3,12 @@
 import errno
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import threading
 from dataclasses import replace
-from itertools import repeat
+from itertools import count, repeat
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 import stratalog
 from broker_fixture import running_broker
 from handover_staging import in_no_time, rows, stage, staged_left
+from stratalog.broker.startup import OpenedBroker
 from stratalog.errors import DiskError, LogDirectoryError
 from stratalog.handover import CommitUnknownError, Handover, HandoverError, open_handover
 from stratalog.handover import handover as asking
@@ -28,12 +30,13 @@ from stratalog.metadata.sqlite_store import METADATA_FILE
 from stratalog.records import Record
 from stratalog.scans.asking import Answer
 from stratalog.storage.commits.errors import (
+    CommitBusyError,
     CommitRefusedError,
     ManifestError,
     StagedFileError,
 )
-from stratalog.storage.commits.manifest import AppVersion
-from stratalog.storage.files import OsFileSystem
+from stratalog.storage.commits.manifest import AppVersion, Manifest
+from stratalog.storage.files import OsFileSystem, disk_error
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.owner_file import Owner
 
@@ -488,3 +491,120 @@ def test_a_directory_that_was_never_ours_is_looked_at_anew_each_time(tmp_path: P
         "made-later-0",
         "orders-0",
     ]
+
+
+class FailingDisk:
+    """Takes nothing any more from its ``first``-th change on."""
+
+    def __init__(self, first: int, error: int) -> None:
+        self._files = OsFileSystem()
+        self._error = error
+        self._changes_left = first
+        self._guard = threading.Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._files, name)
+
+    def change(self, path: str) -> None:
+        with self._guard:  # logs are opened on several threads
+            self._changes_left -= 1
+            if self._changes_left < 0:
+                raise disk_error("write", path, OSError(self._error, os.strerror(self._error)))
+
+    @property
+    def has_failed(self) -> bool:
+        return self._changes_left < 0
+
+    def open(self, path: str, *, create: bool = False, writable: bool = True) -> Any:
+        if create:
+            self.change(path)
+        return _FileOnFailingDisk(self, self._files.open(path, create=create, writable=writable))
+
+    def rename(self, source: str, target: str) -> None:
+        self.change(target)
+        self._files.rename(source, target)
+
+
+class _FileOnFailingDisk:
+    def __init__(self, disk: FailingDisk, file: Any) -> None:
+        self._disk, self._file = disk, file
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def write_at(self, position: int, buffers: Any) -> None:
+        self._disk.change(self._file.path)
+        self._file.write_at(position, buffers)
+
+    def truncate(self, size: int) -> None:
+        self._disk.change(self._file.path)
+        self._file.truncate(size)
+
+
+def said_of(handover: Handover, manifest: Manifest) -> str:
+    try:
+        return handover.commit(manifest, seconds=5).status
+    except CommitBusyError:
+        return "busy"  # nobody else is at it
+    except CommitUnknownError:
+        return "unknown"
+    except (HandoverError, CommitRefusedError):
+        return "refused"
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO], ids=["ENOSPC", "EIO"])
+def test_what_is_told_of_a_commit_on_a_disk_that_gives_up_is_true_whenever_it_does(
+    tmp_path: Path, error: int
+) -> None:
+    """And what was staged is left only where nobody knows: it may be needed."""
+    make_topic(tmp_path / "made")
+    told = set()
+    for first in count(1, 3):
+        path = tmp_path / f"{first}"
+        shutil.copytree(tmp_path / "made", path)
+        handover = in_no_time(open_handover(path))
+        manifest = stage(handover, "orders", {0: [rows(0, 10)], 1: [rows(0, 10)]})
+        disk = FailingDisk(first, error)
+        handover._files = disk  # type: ignore[assignment]
+        said = said_of(handover, manifest)
+        told.add(said)
+        found = open_handover(path).status(manifest)
+        if said == "refused":
+            assert found == "unknown"
+        elif said != "unknown":
+            assert (said, found) == ("committed", "already committed")
+        assert len(keys_in(path)) == (10 if found == "already committed" else 0)
+        if not disk.has_failed:
+            break
+    assert told == {"committed", "refused", "unknown"}
+
+
+@pytest.mark.parametrize("name", ["", "orders-0"])
+def test_what_is_no_log_directory_is_refused_and_not_made_one(tmp_path: Path, name: str) -> None:
+    """An empty disk that was claimed so could not join a broker's log.dirs any more."""
+    path = tmp_path / name
+    path.mkdir(exist_ok=True)
+    if name:
+        (path / f"{0:020d}.log").touch()
+    before = sorted(path.iterdir())
+    with pytest.raises(HandoverError, match="is no log directory"):
+        open_handover(path).topics(["orders"])
+    with pytest.raises(HandoverError, match="is no log directory"):
+        open_handover(path).status_of("load")
+    assert sorted(path.iterdir()) == before
+
+
+def test_a_directory_that_cannot_be_closed_well_takes_no_commit_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_topic(tmp_path)
+    handover = open_handover(tmp_path)
+    manifest = stage(handover, "orders", {0: [rows(0, 1)]})
+    close = OpenedBroker.close
+
+    def fail(opened: OpenedBroker) -> None:
+        close(opened)
+        raise DiskError("close", str(tmp_path), errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(OpenedBroker, "close", fail)
+    assert handover.commit(manifest).status == "committed"

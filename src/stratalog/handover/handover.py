@@ -24,7 +24,7 @@ from stratalog.broker.commit_answers import (
     result_from_json,
 )
 from stratalog.clock import Clock
-from stratalog.errors import DirectoryLockedError
+from stratalog.errors import DirectoryLockedError, StratalogError
 from stratalog.handover.asking import ask_commit, ask_status, ask_topics
 from stratalog.handover.errors import CommitUnknownError, HandoverError
 from stratalog.handover.facts import TopicFacts, read_facts
@@ -37,7 +37,7 @@ from stratalog.handover.owning import (
 )
 from stratalog.scans.owners import Ownership, find_owner
 from stratalog.storage.commits.committing import ALREADY_COMMITTED, COMMITTED, CommitResult
-from stratalog.storage.commits.errors import CommitBusyError
+from stratalog.storage.commits.errors import CommitBusyError, CommitError
 from stratalog.storage.commits.manifest import AppVersion, Manifest, decode_manifest
 from stratalog.storage.files import FileSystem, OsFileSystem
 from stratalog.storage.owner_file import Owner
@@ -181,17 +181,24 @@ class Handover:
         return _Wait(f"process {owner.pid}: {answer.reason}", may_be_committed=True)
 
     def _commit_here(self, manifest: Manifest) -> "CommitResult | _Wait":
+        # Whatever is known by then: closing a directory whose disk fails changes none of it.
+        found: CommitResult | _Wait | None = None
         try:
             with owned(self._config, self._files, self._clock) as opened:
-                result = commit_here(opened, manifest)
+                try:
+                    found = commit_here(opened, manifest)
+                except UndecidedError as error:
+                    # To open the directory again is to learn it.
+                    found = _Wait(str(error), may_be_committed=True)
                 # What drivers that were killed have left goes with whoever comes next.
                 opened.logs.commits.sweep(opened.logs.clock.now_ms())
-                return result
-        except UndecidedError as error:
-            # To open the directory again is to learn it.
-            return _Wait(str(error), may_be_committed=True)
         except DirectoryLockedError as error:  # somebody else was first
-            return _Wait(str(error))
+            found = found or _Wait(str(error))
+        except StratalogError as error:
+            if found is None:
+                raise _not_made(self.log_dir, error) from error
+        assert found is not None, "a commit ends in one way or another"
+        return found
 
     def _check_owner(self, ownership: Ownership, patience: "_Patience") -> str:
         """Why to wait for an owner that cannot be asked; raises if that is in vain."""
@@ -282,6 +289,13 @@ class _Patience:
         self.sleep(self._pause)
         self._pause = min(self._pause * 1.5, _PAUSE_SECONDS_MAX)
         return True
+
+
+def _not_made(log_dir: str, error: StratalogError) -> StratalogError:
+    """Nobody else is at it here: who is too busy now is a directory that went offline."""
+    if isinstance(error, CommitError | HandoverError) and not isinstance(error, CommitBusyError):
+        return error
+    return HandoverError(f"{log_dir} takes no commit: {error}")
 
 
 def is_java(pid: int | None) -> bool:

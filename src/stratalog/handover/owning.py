@@ -7,7 +7,7 @@ the next owner settles.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,14 +15,15 @@ from stratalog.broker.staging_facts import Json, staging_facts
 from stratalog.broker.startup import OpenedBroker, open_broker
 from stratalog.clock import Clock
 from stratalog.config import BrokerConfig
-from stratalog.errors import StratalogError
+from stratalog.errors import StratalogError, TopicNameError
+from stratalog.handover.errors import HandoverError
 from stratalog.metadata.sqlite_store import METADATA_FILE, SqliteMetadataStore
 from stratalog.storage.commits.committing import CommitResult
 from stratalog.storage.commits.errors import CommitError, CommitRefusedError
 from stratalog.storage.commits.manifest import Manifest
 from stratalog.storage.directory import LogDirectory
-from stratalog.storage.files import FileSystem
-from stratalog.storage.layout import TopicPartition
+from stratalog.storage.files import FileSystem, OsFileSystem
+from stratalog.storage.layout import META_PROPERTIES, TopicPartition, parse_replica_directory
 from stratalog.storage.log import Log
 
 # What was staged is checked by as many at a time: there is nothing else to be done.
@@ -55,6 +56,8 @@ def owned(
 ) -> Iterator[OpenedBroker]:
     """The directory, open; closed cleanly afterwards. Raises LogDirectoryError if it is locked.
     Of a directory that was never ours, nothing is remembered unless that is asked for."""
+    if not is_remembered:
+        _refuse_foreign(config.broker.log_directories[0], files or OsFileSystem())
     opened = open_broker(
         config.broker,
         files=files,
@@ -71,6 +74,21 @@ def owned(
         show_all(opened.logs)
     finally:
         opened.close()
+
+
+def _refuse_foreign(path: str, files: FileSystem) -> None:
+    """To open a directory is to mark it as this broker's: an empty one that somebody has named by
+    mistake could not become another's any more, and a partition's own is part of one."""
+    for entry in files.list(path):
+        if entry.name in (META_PROPERTIES, METADATA_FILE):
+            return
+        with suppress(TopicNameError):
+            if entry.is_directory and parse_replica_directory(entry.name):
+                return
+    raise HandoverError(
+        f"{path} is no log directory: there is no meta.properties in it, and no partition; name "
+        "the directory that a broker has in log.dirs"
+    )
 
 
 class UndecidedError(StratalogError):
@@ -119,6 +137,7 @@ def _stored_facts(
     """None if there is no metadata, or only the beginning of some."""
     directory = LogDirectory(files, config.log_directories[0])
     path = f"{directory.path}/{METADATA_FILE}"
+    _refuse_foreign(directory.path, files)
     directory.acquire()
     try:
         if not files.exists(path):
