@@ -50,7 +50,7 @@ def flip(path: Path, position: int) -> None:
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "word"),
     [
-        (("verify", "{}/nowhere-0"), 1, "does not exist"),
+        (("verify", "{}/nowhere-0"), 3, "does not exist"),
         (("segments", "{}/nowhere-0"), 1, "does not exist"),
         (("segments", "{}/plain-file"), 1, "not a directory"),
         (("segments", "{}/no_partition"), 1, "neither"),

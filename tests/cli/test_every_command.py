@@ -272,6 +272,11 @@ OF_A_DIRECTORY = [
 OF_LEASES = ["lease list --log-dir {}", "lease release --log-dir {} --all"]
 
 
+def failure_of(line: str) -> int:
+    """With 1 ``verify`` says that something is wrong with what it has looked at."""
+    return 3 if " verify " in line else 1
+
+
 def run_line(line: str, place: Path | str = "") -> Ran:
     return run_stratalog(*shlex.split(line.format(shlex.quote(str(place)))))
 
@@ -292,7 +297,7 @@ def test_what_is_no_directory_is_told_at_once(nowhere: Path, line: str) -> None:
     for name in ("missing", "file", "loop", "n" * 300):
         ran = run_line(line, nowhere / name)
 
-        assert_one_sentence(ran, 1)
+        assert_one_sentence(ran, failure_of(line))
         assert name in ran.stderr
     assert sorted(each.name for each in nowhere.iterdir()) == ["file", "loop"]
 
@@ -305,7 +310,7 @@ def test_a_directory_that_is_not_kafkas_is_told_at_once(nowhere: Path, line: str
     for name in ("empty", "other"):
         ran = run_line(line, nowhere / name)
 
-        assert_one_sentence(ran, 1)
+        assert_one_sentence(ran, failure_of(line))
         assert name in ran.stderr
     assert list((nowhere / "empty").iterdir()) == []
 
@@ -314,7 +319,7 @@ def test_a_directory_that_is_not_kafkas_is_told_at_once(nowhere: Path, line: str
 def test_a_directory_that_may_not_be_read_is_told_at_once(nowhere: Path) -> None:
     (nowhere / "secret").mkdir(mode=0)
     for line in OF_A_DIRECTORY:
-        assert_one_sentence(run_line(line, nowhere / "secret"), 1)
+        assert_one_sentence(run_line(line, nowhere / "secret"), failure_of(line))
 
 
 def test_what_the_system_refuses_is_a_sentence_wherever_it_happens(
@@ -365,7 +370,7 @@ def test_who_would_change_a_directory_is_told_who_owns_it(tmp_path: Path, line: 
         logs.create("orders")
         ran = run_line(line, place)
 
-    assert_one_sentence(ran, 1)
+    assert_one_sentence(ran, failure_of(line))
     assert str(os.getpid()) in ran.stderr
 
 
@@ -382,7 +387,7 @@ def test_what_spark_needs_and_has_not_is_told_with_how_to_get_it(
 
     ran = run_line(line.replace("SELECT 1", "SELECT * FROM orders"), place)
 
-    assert_one_sentence(ran, 1)
+    assert_one_sentence(ran, failure_of(line))
     hint = "openjdk-17-jre-headless" if missing == "java" else "pip install 'stratalog[spark]'"
     assert hint in ran.stderr
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from topics import write_topic
 
 import stratalog
+from stratalog.errors import LogDirectoryError
 from stratalog.scans.errors import WrongDirectoryError
 from stratalog.spark.jobs import verify, verify_plan
 from stratalog.spark.jobs.fleet import DirectoryIdentity, check_fleet, distinct
@@ -76,6 +77,13 @@ DAMAGE: dict[str, Callable[[Path], Any]] = {
         logs(fleet)[0].read_bytes() + logs(fleet)[1].read_bytes()
     ),
     "a foreign directory": lambda fleet: (fleet / "not a replica").mkdir(),
+    "a replica without a log": lambda fleet: (fleet / "new-0").mkdir(),
+    "epochs and a topic id that cannot be read": lambda fleet: [
+        (fleet / "orders-0" / name).mkdir()
+        for name in ("leader-epoch-checkpoint", "partition.metadata")
+        if (fleet / "orders-0" / name).unlink(missing_ok=True) is None
+    ],
+    "a link of another name": lambda fleet: (fleet / "linked-0").symlink_to(fleet / "payments-0"),
 }
 damaged = pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
 
@@ -201,6 +209,26 @@ def test_a_fleet_is_told_as_log_verify_tells_its_directories(
     assert found(result) == expected
     assert result.is_clean == (not expected)
     assert result.errors + result.warnings == len(expected)
+
+
+def test_a_path_that_is_no_log_directory_is_a_finding_and_the_others_are_read(
+    spark: Any, fleet: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+
+    result = verify(spark, other, fleet)
+
+    (finding,) = result.findings
+    assert (finding["directory"], finding["code"], finding["topic"]) == (
+        str(other), "directory", None,
+    )  # fmt: skip
+    assert [row[:4] for row in result.rows()] == [
+        (str(other), "no", 0, 0),
+        (str(fleet), "no", 3, len(list(fleet.glob("*/*.log")))),
+    ]
+    with pytest.raises(LogDirectoryError, match="neither"):
+        verify(spark, other)
 
 
 def test_the_findings_are_a_dataframe(spark: Any, fleet: Path) -> None:

@@ -69,7 +69,7 @@ def test_json_holds_the_verdict_and_every_finding(spark: Any, log_dir: Path) -> 
 def test_a_path_that_is_no_log_is_refused_before_spark_starts(tmp_path: Path) -> None:
     done = spark_command("verify", tmp_path / "nowhere")
 
-    assert (done.exit_code, done.stdout) == (1, "")
+    assert (done.exit_code, done.stdout) == (3, "")
     assert done.stderr == f"{tmp_path / 'nowhere'} does not exist.\n"
 
 

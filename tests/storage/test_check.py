@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -18,10 +19,12 @@ from log_harness import (
     timed_batch,
 )
 
+from stratalog.errors import DiskError, LogDirectoryError
 from stratalog.records import AppendOrigin, build_end_transaction_marker, read_headers
 from stratalog.records._kernels import seal_batch
 from stratalog.storage.check import CheckRun, check
-from stratalog.storage.checkpoint import EpochEntry, write_epochs, write_offsets
+from stratalog.storage.check_replica import at_once
+from stratalog.storage.checkpoint import EpochEntry, write_epochs, write_offsets, write_topic_id
 from stratalog.storage.files import File
 from stratalog.storage.findings import Finding, Kind, Severity
 from stratalog.storage.layout import (
@@ -431,6 +434,107 @@ def overwrite_metadata(files: SimulatedFileSystem, path: str) -> None:
     file.truncate(0)
     file.write_at(0, [b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA"])
     file.close()
+
+
+def test_a_directory_without_a_log_is_an_empty_replica_and_no_end_of_the_others() -> None:
+    files = disk_of(written_log())
+    files.make_directory("/logs/new-0")
+
+    report = CheckRun(files).check("/logs")
+
+    assert [each.directory for each in report.replicas] == ["/logs/new-0", "/logs/t-0"]
+    assert report.findings == []
+
+
+def test_offsets_that_were_flushed_into_a_log_that_is_not_there_are_missed() -> None:
+    files = disk_of(written_log())
+    files.make_directory("/logs/lost-0")
+    write_offsets(files, f"/logs/{RECOVERY_POINT_CHECKPOINT}", {TopicPartition("lost", 0): 7})
+
+    (found,) = check("/logs", files)
+
+    assert (found.kind, found.severity) == (Kind.CHECKPOINT, Severity.ERROR)
+    assert "lost-0 was flushed up to 7, but it ends at 0" in found.sentence
+
+
+@pytest.mark.parametrize("is_live", [False, True])
+@pytest.mark.parametrize("name", ["leader-epoch-checkpoint", "partition.metadata", ".snapshot"])
+def test_a_small_file_that_cannot_be_read_is_unreadable(name: str, is_live: bool) -> None:
+    log = written_log()
+    files = disk_of(log)
+    write_topic_id(files, f"{log.directory}/partition.metadata", UUID(int=7))
+    path = f"{log.directory}/{files_of(log, name)[-1]}"
+    files.fail(lambda operation: operation[1:3] == ("read", path), times=99)
+
+    report = CheckRun(files, is_live=is_live).check("/logs")
+
+    assert [(each.kind, each.path) for each in report.findings] == [(Kind.UNREADABLE, path)]
+
+
+def test_an_index_that_cannot_be_read_a_second_time_is_unreadable() -> None:
+    log = written_log()
+    files = disk_of(log)
+    path = f"{log.directory}/{files_of(log, '.txnindex')[0]}"
+    reads: list[str] = []
+
+    def is_second(operation: Any) -> bool:
+        reads.extend([path] if operation[1:3] == ("read", path) else [])
+        return len(reads) == 2
+
+    files.fail(is_second)
+
+    (found,) = check("/logs", files)
+
+    assert (found.kind, found.path) == (Kind.UNREADABLE, path)
+
+
+@pytest.mark.parametrize(
+    ("failure", "path", "words"),
+    [
+        (
+            DiskError("stat", "/logs/a-0/x", 5, "bad disk"),
+            "/logs/a-0/x",
+            "be read: bad disk",
+        ),
+        (
+            OSError(5, "bad disk"),
+            "/logs/a-0",
+            "be looked at: OSError: [Errno 5] bad disk",
+        ),
+        (ZeroDivisionError("ours"), "/logs/a-0", "ZeroDivisionError: ours (test_check.py, line "),
+    ],
+)
+def test_what_cannot_be_looked_at_is_a_finding_that_says_why_and_no_end_of_the_others(
+    failure: Exception, path: str, words: str
+) -> None:
+    files = disk_of(written_log())
+    files.make_directory("/logs/a-0")
+    files.open(segment_file("/logs/a-0", 0, ".log"), create=True).close()
+    failures = [failure]
+
+    def submit(task: Callable[[], Any]) -> Any:
+        if failures:
+            raise failures.pop()
+        return at_once(task)
+
+    report = CheckRun(files, is_live=False, submit=submit).check("/logs")
+
+    (found,) = report.findings
+    assert (found.kind, found.path) == (Kind.UNREADABLE, path)
+    assert words in found.sentence
+    assert [each.record_count > 0 for each in report.replicas] == [False, True]
+
+
+def test_a_path_that_names_no_log_is_a_finding_beside_those_that_do() -> None:
+    files = disk_of(written_log())
+    files.make_directory("/etc")
+
+    wrong, right = CheckRun(files).check_each(["/etc", "/logs"])
+
+    assert [(each.kind, each.path) for each in wrong.findings] == [(Kind.DIRECTORY, "/etc")]
+    assert (len(right.replicas), right.findings) == (1, [])
+    with pytest.raises(LogDirectoryError, match="/etc is neither"):
+        CheckRun(files).check_each(["/etc", "/nowhere"])
 
 
 def test_an_entry_of_an_abort_that_never_was_is_found() -> None:

@@ -2,6 +2,7 @@
 
     1    it was understood, and failed: there is no such topic, the disk is full, the log is damaged
     2    it was not understood: what was typed has to change
+    3    of a check, which says with 1 that something is wrong: nothing could be checked
     130  it was interrupted, by Ctrl-C
 
 ``run_command`` is the one place that turns errors to exits. Imports nothing but errors:
@@ -17,6 +18,7 @@ from stratalog.errors import StratalogError
 
 FAILURE = 1
 USAGE = 2
+NOT_CHECKED = 3
 INTERRUPTED = 130
 _ENDS = (".", "?", "!")
 
@@ -27,6 +29,10 @@ class UsageError(StratalogError):
 
 class CommandError(StratalogError):
     """What was asked for is clear, and cannot be done as things are."""
+
+
+class NotCheckedError(StratalogError):
+    """A check that could not look, so that it says neither that all is well nor that it is not."""
 
 
 def run_command(command: Callable[[], int | None]) -> int:
@@ -42,13 +48,17 @@ def run_command(command: Callable[[], int | None]) -> int:
         return _silent(FAILURE)
     except OSError as error:
         # What the system refuses where no command says it better: a file that may not be read.
-        where = "" if error.filename is None else f"{error.filename}: "
-        return _told(f"{where}{error.strerror or error}.", FAILURE)
+        return _told(_refusal(error), FAILURE)
     except OverflowError:
         # Options take any number, and files and requests those of 64 bits at most.
         return _told("A number that was given is too large.", USAGE)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else FAILURE
+
+
+def _refusal(error: OSError) -> str:
+    where = "" if error.filename is None else f"{error.filename}: "
+    return f"{where}{error.strerror or error}."
 
 
 def _told(sentence: str, exit_code: int) -> int:
@@ -74,7 +84,22 @@ def _silent(exit_code: int) -> int:
 
 
 def exit_code_of(error: StratalogError) -> int:
+    if isinstance(error, NotCheckedError):
+        return NOT_CHECKED
     return USAGE if isinstance(error, UsageError) else FAILURE
+
+
+@contextmanager
+def failures_are_no_findings() -> Iterator[None]:
+    """Around what a check does before it has anything to tell."""
+    try:
+        yield
+    except (UsageError, BrokenPipeError):
+        raise
+    except StratalogError as error:
+        raise NotCheckedError(str(error)) from error
+    except OSError as error:
+        raise NotCheckedError(_refusal(error)) from error
 
 
 @contextmanager

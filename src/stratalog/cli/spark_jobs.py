@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stratalog.cli.failures import UsageError
+from stratalog.cli.failures import UsageError, failures_are_no_findings
 from stratalog.cli.options import LogDirOption, NeededTopicsOption, TopicOption
 from stratalog.cli.output import (
     OutputFormat,
@@ -57,7 +57,8 @@ def verify(
 ) -> None:
     """Check a fleet of log directories, by all cores of a cluster.
 
-    Every CRC, record, index, snapshot and checkpoint. Exit code 1 if anything is wrong.
+    Every CRC, record, index, snapshot and checkpoint. Exit code 1 if anything is wrong, 3 if
+    nothing could be checked.
 
     \b
     Examples:
@@ -71,7 +72,8 @@ def verify(
         return run(spark, *directories, is_live=live or None, progress=progress)
 
     choice = SparkChoice.of(master, conf, ship)
-    result = run_job(choice, "verify", directories, job, _write_verified, output)
+    with failures_are_no_findings():
+        result = run_job(choice, "verify", directories, job, _write_verified, output)
     if not result.is_clean:
         raise typer.Exit(1)
 

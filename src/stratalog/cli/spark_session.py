@@ -117,12 +117,11 @@ def run_job(
 
 
 def check_log_directories(log_dirs: Iterable[str]) -> None:
-    """A path that is none is refused at once, not when Spark has started."""
+    """Paths of which none is one are refused at once, not when Spark has started."""
+    from stratalog.storage.check_looks import find_each
     from stratalog.storage.files import OsFileSystem
-    from stratalog.storage.inspection import find_replicas
 
-    for log_dir in log_dirs:
-        find_replicas(OsFileSystem(), log_dir)
+    find_each(OsFileSystem(), log_dirs)
 
 
 @contextmanager
@@ -171,7 +170,7 @@ def _session(
 @contextmanager
 def clear_failures() -> Iterator[None]:
     """Spark's errors as one sentence: ours, if it was our code that failed."""
-    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+    from py4j.protocol import Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
     from pyspark.errors import ParseException, PySparkException
 
     # It would print each error a second time, as JSON with the whole stack of the JVM.
@@ -181,6 +180,8 @@ def clear_failures() -> Iterator[None]:
     except Py4JJavaError as error:
         said = str(error.java_exception)
         raise CommandError(_our_sentence(said) or said.partition("\n")[0]) from error
+    except Py4JNetworkError as error:
+        raise CommandError("Spark's process went away while it was working") from error
     except PySparkException as error:
         said = str(error).strip()
         if ours := _our_sentence(said):

@@ -1,7 +1,7 @@
 """``stratalog log verify``: is everything in these directories what it should be?
 
 Reads every byte of every log and says what is wrong where. Directories may be in use, by a broker
-of ours or by Apache Kafka. Exit code 1 if anything is wrong.
+of ours or by Apache Kafka. Exit code 1 if anything is wrong, 3 if nothing could be looked at.
 
 ``--write-time-ranges`` also writes what a scan prunes by, where nobody owns the directory.
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stratalog.cli.failures import CommandError
+from stratalog.cli.failures import CommandError, failures_are_no_findings
 from stratalog.cli.options import JobsOption
 from stratalog.cli.output import (
     OutputFormat,
@@ -46,7 +46,8 @@ def verify(
 ) -> None:
     """Check every CRC, record, index, snapshot and checkpoint.
 
-    Directories may be in use, by stratalog or by Apache Kafka. Exit code 1 if anything is wrong.
+    Directories may be in use, by stratalog or by Apache Kafka. Exit code 1 if anything is wrong,
+    3 if nothing could be checked.
 
     \b
     Examples:
@@ -61,20 +62,21 @@ def verify(
     from stratalog.storage.time_range_filling import fill_time_ranges
 
     files = OsFileSystem()
-    if write_time_ranges:
-        _refuse_owned(directories)
     started = time.monotonic()
     with (
+        failures_are_no_findings(),
         bytes_bar("verify", lambda: _log_bytes(directories)) as progress,
         ThreadPoolExecutor(jobs or os.cpu_count()) as pool,
     ):
+        if write_time_ranges:
+            _refuse_owned(directories)
         run = CheckRun(
             files,
             submit=pool.submit,
             progress=progress,
             wait=lambda: time.sleep(LOOK_AGAIN_AFTER_S),
         )
-        reports = [run.check(directory) for directory in directories]
+        reports = run.check_each(directories)
         seconds = time.monotonic() - started
         filled = None
         if write_time_ranges:

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from stratalog.storage.check_looks import (
+    Look,
     Offsets,
     ReplicaLooks,
+    find_each,
     foreign_findings,
-    partition_of,
     read_checkpoints,
 )
 from stratalog.storage.check_replica import (
@@ -28,7 +29,7 @@ from stratalog.storage.check_replica import (
 from stratalog.storage.check_segment import Progress
 from stratalog.storage.files import FileSystem, OsFileSystem
 from stratalog.storage.findings import Finding, Kind, error, in_order
-from stratalog.storage.inspection import Found, find_replicas
+from stratalog.storage.inspection import Found, find_replicas, topic_partition_of
 from stratalog.storage.layout import LOCK_FILE
 from stratalog.storage.log import Log
 from stratalog.storage.readonly import ReadOnlyFileSystem, lock_owner
@@ -139,7 +140,18 @@ class CheckRun:
 
     def check(self, path: str) -> DirectoryReport:
         """Check what ``path`` names; raises ``LogDirectoryError`` if it names no log."""
-        found = find_replicas(self._files, path)
+        return self._check(path, find_replicas(self._files, path))
+
+    def check_each(self, paths: Iterable[str]) -> list[DirectoryReport]:
+        """The same for several paths: one that names no log is a finding, unless none does."""
+        return [
+            DirectoryReport(path, findings=[found])
+            if isinstance(found, Finding)
+            else self._check(path, found)
+            for path, found in find_each(self._files, paths).items()
+        ]
+
+    def _check(self, path: str, found: Found) -> DirectoryReport:
         is_live = self._is_live
         if is_live is None:
             is_live = lock_owner(f"{found.log_directory}/{LOCK_FILE}") is not None
@@ -160,9 +172,9 @@ class CheckRun:
             progress=self._progress,
             wait=self._wait,
         )
-        ahead: deque[tuple[str, dict[str, int], ReplicaCheck]] = deque()
+        ahead: deque[tuple[str, dict[str, int], Look]] = deque()
         for directory in found.replicas:
-            known = offsets.get(partition_of(directory), {})
+            known = offsets.get(topic_partition_of(directory), {})
             ahead.append((directory, known, looks.begin(directory, known)))
             if len(ahead) > _REPLICAS_AHEAD:
                 yield looks.settle(*ahead.popleft())

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Protocol
 
 from stratalog.errors import CorruptFileError, DiskError, LogDirectoryError
@@ -129,7 +129,8 @@ class ReplicaCheck:
         try:
             replica = self._replica = list_replica(self._files, self._directory)
         except LogDirectoryError as gone:
-            if not self._is_live:
+            # An owner may have deleted it; but what is there and cannot be listed is no such thing.
+            if not self._is_live or self._files.exists(self._directory):
                 self._add(error(Kind.DIRECTORY, self._directory, str(gone)))
             return
         ends = {} if self._owner is None else self._owner.end_positions
@@ -161,6 +162,11 @@ class ReplicaCheck:
 
     def _add(self, finding: Finding) -> None:
         self._findings.append(finding)
+
+    def _add_unreadable(self, path: str, failure: DiskError) -> None:
+        """Unless it has gone since it was listed, as small files do."""
+        if self._files.exists(path):
+            self._add(error(Kind.UNREADABLE, path, f"cannot be read: {failure.reason}"))
 
     def _told(self, facts: SegmentFacts) -> Iterator[Finding]:
         # An owner that preallocates its active segment leaves zeros behind the last batch.
@@ -195,6 +201,9 @@ class ReplicaCheck:
             entries = self._epoch_entries(path)
         except CorruptFileError as corrupt:
             self._add(warning(Kind.LEADER_EPOCHS, path, corrupt.reason))
+            return
+        except DiskError as failure:
+            self._add_unreadable(path, failure)
             return
         for earlier, later in pairwise(entries):
             if later.epoch <= earlier.epoch or later.start_offset <= earlier.start_offset:
@@ -312,8 +321,9 @@ class ReplicaCheck:
         except CorruptFileError as corrupt:
             self._add(warning(Kind.SNAPSHOT, path, corrupt.reason, offset=offset))
             return
-        except DiskError:
-            return  # gone since it was listed
+        except DiskError as failure:
+            self._add_unreadable(path, failure)
+            return
         for producer_id, sentence in disagreements(
             states,
             replay,
@@ -371,9 +381,7 @@ class ReplicaCheck:
     # --- small files ---------------------------------------------------------------------------
 
     def _check_offsets(self, segments: Sequence[SegmentFacts]) -> None:
-        if not segments:
-            return
-        end_offset = segments[-1].next_offset
+        end_offset = segments[-1].next_offset if segments else 0
         log_directory = self._directory.rpartition("/")[0] or "."
         rules = (
             (RECOVERY_POINT_CHECKPOINT, error, "was flushed up to"),
@@ -397,8 +405,8 @@ class ReplicaCheck:
             read_topic_id(self._files, path)
         except CorruptFileError as corrupt:
             self._add(error(Kind.METADATA, path, corrupt.reason))
-        except DiskError:
-            return  # gone since it was listed
+        except DiskError as failure:
+            self._add_unreadable(path, failure)
 
 
 def segment_checks(
@@ -409,8 +417,9 @@ def segment_checks(
     progress: Progress | None = None,
 ) -> Iterator[tuple[SegmentFiles, Callable[[], SegmentCheck]]]:
     """Each segment, and the check that is to be run for it."""
+    # None may be there: what a crash leaves that made the directory, and not yet its first log.
     bases = [segment.base_offset for segment in replica.segments]
-    for segment, following in zip(replica.segments, [*bases[1:], None], strict=True):
+    for segment, following in zip_longest(replica.segments, bases[1:]):
         stops = [
             offset
             for offset in replica.snapshots

@@ -149,11 +149,18 @@ class SegmentCheck:
         )
         path = segment.path(TRANSACTION_INDEX_SUFFIX)
         before = read_aborted(path, indexes.aborted)
-        after = read_aborted(path, self._read_optional(TRANSACTION_INDEX_SUFFIX))
+        after = read_aborted(path, self._read_aborted_again(indexes.aborted))
         facts.offset_entries = offsets.entries
         facts.time_entries = times.entries
         facts.aborted, facts.aborted_after = before.transactions, after.transactions
         facts.findings += offsets.findings + times.findings + before.findings
+
+    def _read_aborted_again(self, before: bytes | None) -> bytes | None:
+        try:
+            return self._read_optional(TRANSACTION_INDEX_SUFFIX)
+        except DiskError as failure:
+            self._unreadable(failure)
+            return before
 
     def _unreadable(self, failure: DiskError) -> SegmentFacts:
         # A file may go at any moment: retention and cleaning rename and unlink.

@@ -82,19 +82,24 @@ class Replica:
         return place
 
 
-def _named(directory: str) -> TopicPartition:
-    """By its own name, as a broker does: a link may lead to one of another name."""
+def replica_name(directory: str) -> str:
+    """Its own name, as a broker takes it: a link may lead to one of another name."""
+    name = os.path.basename(_plain(directory))
     try:
-        return parse_replica_directory(os.path.basename(directory)).topic_partition
+        parse_replica_directory(name)
     except TopicNameError:
-        name = os.path.basename(os.path.realpath(directory))  # of "." and the like
-        return parse_replica_directory(name).topic_partition
+        return os.path.basename(os.path.realpath(directory))  # of "." and the like
+    return name
+
+
+def topic_partition_of(directory: str) -> TopicPartition:
+    return parse_replica_directory(replica_name(directory)).topic_partition
 
 
 def list_replica(files: FileSystem, directory: str) -> Replica:
     """What is in a replica's directory now."""
     directory = _plain(directory)
-    topic_partition = _named(directory)
+    topic_partition = topic_partition_of(directory)
     sizes: dict[int, dict[str, Entry]] = {}
     snapshots, others = [], set()
     for entry in _entries(files, directory):

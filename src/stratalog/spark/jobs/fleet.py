@@ -39,9 +39,9 @@ class DirectoryIdentity:
 
 def read_identity(files: FileSystem, path: str) -> tuple[DirectoryIdentity, list[Finding]]:
     place = f"{path}/{META_PROPERTIES}"
-    if not files.exists(place):
-        return DirectoryIdentity(path), []
     try:
+        if not files.exists(place):
+            return DirectoryIdentity(path), []
         said = parse_properties(read_file(files, place))
     except (ConfigError, DiskError, ValueError) as failure:
         return DirectoryIdentity(path), [error(Kind.METADATA, place, str(failure))]

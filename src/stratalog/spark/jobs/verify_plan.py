@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from heapq import heapify, heapreplace
 from typing import TypeVar
 
-from stratalog.errors import LogDirectoryError
-from stratalog.storage.check_looks import Offsets, partition_of
+from stratalog.errors import StorageError
+from stratalog.storage.check_looks import Offsets
 from stratalog.storage.files import FileSystem
-from stratalog.storage.inspection import list_segments
+from stratalog.storage.inspection import list_segments, topic_partition_of
 
 TASK_BYTES_MIN = 64 << 20
 TASK_BYTES_MAX = 2 << 30
@@ -77,7 +77,7 @@ def replicas_of(
 ) -> list[ReplicaToCheck]:
     return [
         ReplicaToCheck(
-            log_directory, path, is_live, directory_id, offsets.get(partition_of(path), {})
+            log_directory, path, is_live, directory_id, offsets.get(topic_partition_of(path), {})
         )
         for path in paths
     ]
@@ -102,7 +102,7 @@ def plan_verify(files: FileSystem, replicas: Iterable[ReplicaToCheck], *, cores:
 def _size(files: FileSystem, replica: ReplicaToCheck) -> _Sized:
     try:
         table = list_segments(files, replica.path).segments
-    except LogDirectoryError:
+    except StorageError:
         return _Sized(replica, (), ())  # whoever checks it says what is the matter
     return _Sized(replica, list(table.base_offsets), list(table.sizes_bytes))
 

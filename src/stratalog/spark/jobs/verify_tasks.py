@@ -10,16 +10,23 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from stratalog.errors import CorruptFileError, LogDirectoryError
+from stratalog.errors import DiskError, StorageError
+from stratalog.scans.errors import WrongDirectoryError
 from stratalog.scans.opening import check_log_directory
 from stratalog.spark.jobs.verify_plan import ReplicaToCheck, SegmentRun
 from stratalog.spark.workers import settle_in
-from stratalog.storage.check_looks import LOOK_AGAIN_AFTER_S, ReplicaLooks, check_segments
+from stratalog.storage.check_looks import (
+    LOOK_AGAIN_AFTER_S,
+    ReplicaLooks,
+    check_segments,
+    unread_report,
+)
 from stratalog.storage.check_replica import ReplicaReport
 from stratalog.storage.check_segment import SegmentFacts
 from stratalog.storage.checkpoint import format_id, read_topic_id
 from stratalog.storage.files import FileSystem, OsFileSystem
 from stratalog.storage.findings import Finding
+from stratalog.storage.inspection import replica_name
 from stratalog.storage.layout import PARTITION_METADATA, parse_replica_directory
 from stratalog.storage.readonly import ReadOnlyFileSystem
 
@@ -72,7 +79,6 @@ def read_parts(tasks: Sequence[Sequence[SegmentRun]], batches: Batches) -> Batch
     schema = pyarrow.schema(columns)
     for number in _numbers(batches):
         for run in tasks[number]:
-            _check_place(files, run.replica)
             # A row also where nothing is left to read, or nobody would ask for the replica.
             facts: list[bytes | None] = [pickle.dumps(each) for each in _segments_there(files, run)]
             facts = facts or [None]
@@ -100,14 +106,17 @@ def check_replica(
 ) -> dict[str, Any]:
     """A row of ``REPLICA_SCHEMA``."""
     files = _files()
-    _check_place(files, replica)
+    try:
+        _check_place(files, replica)
+    except DiskError as failure:  # this host sees it, and cannot read it
+        return _row(replica, unread_report(replica.path, failure), "")
     looks = ReplicaLooks(files, is_live=replica.is_live, wait=wait)
     look = looks.begin(replica.path, replica.offsets, known=known)
     return _row(replica, looks.settle(replica.path, replica.offsets, look), _topic_id(replica))
 
 
 def _row(replica: ReplicaToCheck, report: ReplicaReport, topic_id: str) -> dict[str, Any]:
-    name = replica.path.rpartition("/")[2]
+    name = replica_name(replica.path)
     topic_partition = parse_replica_directory(name).topic_partition
     return {
         "directory": replica.log_directory,
@@ -167,15 +176,18 @@ def _check_place(files: FileSystem, replica: ReplicaToCheck) -> None:
 
 def _segments_there(files: FileSystem, run: SegmentRun) -> Iterator[SegmentFacts]:
     try:
+        _check_place(files, run.replica)
         yield from check_segments(files, run.replica.path, run.base_offsets)
-    except LogDirectoryError:
-        return  # deleted meanwhile; who puts the replica together says whether that is wrong
+    except WrongDirectoryError:
+        raise
+    except Exception:  # noqa: BLE001 - who puts the replica together reads what is missing, and tells
+        return
 
 
 def _topic_id(replica: ReplicaToCheck) -> str:
-    """Empty where there is none, or where it is garbled, which is a finding already."""
+    """Empty where there is none, or where it cannot be read, which is a finding already."""
     try:
         found = read_topic_id(_files(), f"{replica.path}/{PARTITION_METADATA}")
-    except CorruptFileError:
+    except StorageError:
         return ""
     return "" if found is None else format_id(found)

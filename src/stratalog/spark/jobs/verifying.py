@@ -40,10 +40,10 @@ from stratalog.spark.jobs.verify_tasks import (
     replica_batch,
 )
 from stratalog.spark.session import task_slots
-from stratalog.storage.check_looks import foreign_findings, read_checkpoints
+from stratalog.storage.check_looks import find_each, foreign_findings, read_checkpoints
 from stratalog.storage.files import FileSystem, OsFileSystem
 from stratalog.storage.findings import Finding, Severity
-from stratalog.storage.inspection import find_replicas
+from stratalog.storage.inspection import Found
 from stratalog.storage.layout import LOCK_FILE, parse_replica_directory
 from stratalog.storage.readonly import ReadOnlyFileSystem, lock_owner
 
@@ -65,12 +65,17 @@ def verify(
     """Check log directories, or single topic-partitions, that driver and workers see.
 
     ``is_live`` None: each directory's lock says whether somebody may be writing to it. Say True
-    where locks do not reach, as on some network file systems. Raises ``LogDirectoryError`` for a
-    path that names no log.
+    where locks do not reach, as on some network file systems. A path that names no log is a
+    finding; if none of them does, that is a ``LogDirectoryError``.
     """
     started = time.monotonic()
     files = ReadOnlyFileSystem(OsFileSystem())
-    directories = [_look_at(files, path, is_live) for path in distinct(paths)]
+    directories = [
+        _Directory(path, False, DirectoryIdentity(path), [], [found])
+        if isinstance(found, Finding)
+        else _look_at(files, found, is_live)
+        for path, found in find_each(files, distinct(paths)).items()
+    ]
     plan = plan_verify(
         files, (each for found in directories for each in found.replicas), cores=task_slots(spark)
     )
@@ -194,8 +199,7 @@ class _Directory:
     findings: list[Finding]
 
 
-def _look_at(files: FileSystem, path: str, is_live: bool | None) -> _Directory:
-    found = find_replicas(files, path)
+def _look_at(files: FileSystem, found: Found, is_live: bool | None) -> _Directory:
     root = found.log_directory
     if is_live is None:
         is_live = lock_owner(f"{root}/{LOCK_FILE}") is not None
