@@ -187,6 +187,25 @@ def test_what_nobody_can_act_on_is_refused(
         stats(spark, log_dir, "orders", **how)
 
 
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1), st.sampled_from([60_000, DAY_MS]))
+def test_a_record_is_counted_where_its_time_is_before_and_after_1970(
+    times_us: list[int], width_ms: int
+) -> None:
+    counts = PartitionCounts(TopicPartition("t", 0), width_ms, 1)
+    times = pyarrow.array(times_us, "int64").cast(pyarrow.timestamp("us", "UTC"))
+    counts.add(pyarrow.RecordBatch.from_pydict({
+        "key": pyarrow.array([None] * len(times_us), "binary"),
+        "value": pyarrow.array([None] * len(times_us), "binary"),
+        "timestamp": times,
+        "offset": pyarrow.array(range(len(times_us)), "int64"),
+    }))  # fmt: skip
+
+    passed = [row for batch in counts.take() for row in batch.to_pylist()]
+
+    expected = Counter(each // (width_ms * 1000) for each in times_us)
+    assert {row["bucket"]: row["records"] for row in passed} == expected
+
+
 # --- shown ---------------------------------------------------------------------------------------
 
 
@@ -195,6 +214,25 @@ def test_rates_are_a_dataframe(spark: Any, log_dir: Path) -> None:
 
     assert rates.selectExpr("sum(records)").first()[0] == len(EVERY)
     assert str(rates.selectExpr("min(start)").first()[0]).startswith("2023-11-14 00:00:00")
+
+
+def test_a_time_that_no_calendar_has_is_told_in_milliseconds(spark: Any, tmp_path: Path) -> None:
+    far_ms = START_MS * 1000 // DAY_MS * DAY_MS  # microseconds by mistake
+    times = [START_MS, START_MS * 1000, -1]
+    records = [Record(b"k", b"v", timestamp_ms=each) for each in times]
+    config = {"message.timestamp.after.max.ms": str(2**63 - 1)}
+    write_topic(tmp_path / "log", "orders", {0: records}, config=config)
+
+    done = spark_command("stats", "--log-dir", tmp_path / "log", "--topic", "orders")
+    rows = stats(spark, tmp_path / "log", "orders").rates().collect()
+
+    assert done.exit_code == 0, done.stderr
+    assert [line[0] for line in done.table[-3:]] == [
+        "1969-12-31T00:00+00:00", "2023-11-14T00:00+00:00", str(far_ms),
+    ]  # fmt: skip
+    assert [(row.start is None, row.start_ms) for row in rows] == [
+        (False, -DAY_MS), (False, START_MS // DAY_MS * DAY_MS), (True, far_ms),
+    ]  # fmt: skip
 
 
 def test_the_command_shows_a_topic_whole(spark: Any, log_dir: Path) -> None:

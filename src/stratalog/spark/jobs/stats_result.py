@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -155,8 +155,20 @@ def _saving(saving: RetentionSaving | None) -> dict[str, Any] | None:
     }
 
 
+def calendar_moment(timestamp_ms: int) -> datetime | None:
+    """None for a year that some time zone's calendar in Python does not have: records may have any
+    timestamp, and one in microseconds is in the year 55840."""
+    try:
+        found = datetime.fromtimestamp(timestamp_ms // 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
+    return found if MINYEAR < found.year < MAXYEAR else None
+
+
 def moment(timestamp_ms: int) -> str:
-    return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="minutes")
+    """To the minute; the number itself where no calendar reaches."""
+    found = calendar_moment(timestamp_ms)
+    return f"{timestamp_ms} ms" if found is None else found.isoformat(timespec="minutes")
 
 
 @dataclass(frozen=True)
@@ -200,12 +212,14 @@ class StatsResult:
         ]
 
     def rates(self) -> "DataFrame":
-        """A row for each topic, partition and stretch of time."""
+        """A row for each topic, partition and stretch of time; ``start`` is null where only
+        ``start_ms`` can tell it."""
         rows: Sequence[tuple[Any, ...]] = [
             (
                 topic.topic,
                 each.partition,
-                datetime.fromtimestamp(each.start_ms / 1000, UTC),
+                calendar_moment(each.start_ms),
+                each.start_ms,
                 each.records,
                 each.key_bytes + each.value_bytes,
                 each.tombstones,
@@ -214,8 +228,8 @@ class StatsResult:
             for each in topic.buckets
         ]
         schema = (
-            "topic string, partition int, start timestamp, records long, bytes long, "
-            "tombstones long"
+            "topic string, partition int, start timestamp, start_ms long, records long, "
+            "bytes long, tombstones long"
         )
         return self.spark.createDataFrame(rows, schema)
 

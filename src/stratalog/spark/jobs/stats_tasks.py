@@ -112,10 +112,9 @@ class PartitionCounts:
         key_bytes = pc.fill_null(pc.binary_length(key), 0).cast("int64")
         value_bytes = pc.fill_null(pc.binary_length(value), 0).cast("int64")
         tombstone = pc.and_not(has_key, has_value)
-        bucket_us = pa.scalar(self.bucket_ms * 1000, "int64")
         table = pa.table(
             {
-                "bucket": pc.divide(columns["timestamp"].cast("int64"), bucket_us),
+                "bucket": _floored(columns["timestamp"].cast("int64"), self.bucket_ms * 1000),
                 "key": key,
                 "offset": columns["offset"],
                 "records": pa.nulls(rows.num_rows, pa.int64()).fill_null(1),
@@ -211,6 +210,14 @@ def _arrow() -> tuple[Any, Any]:
     import pyarrow.compute
 
     return pyarrow, pyarrow.compute
+
+
+def _floored(column: Any, width: int) -> Any:
+    """How many times ``width`` lies below each number; Arrow divides towards zero."""
+    _, pc = _arrow()
+    quotient = pc.divide(column, width)
+    is_above = pc.greater(pc.multiply(quotient, width), column)
+    return pc.subtract(quotient, is_above.cast("int64"))
 
 
 def _flat(column: Any) -> Any:
