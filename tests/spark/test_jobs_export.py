@@ -1,17 +1,21 @@
 """``export``: a topic as Parquet, every record exactly once, decoded and partitioned as asked."""
 
+import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from job_commands import spark_command
 from topics import START_MS, record, write_topic
 
+import stratalog
 from stratalog.records import Record
 from stratalog.spark.jobs import export, start_export
 from stratalog.spark.jobs.errors import FormatMissingError, JobOptionError
 from stratalog.spark.jobs.export_rows import ExportRows, parse_partition_by
 from stratalog.spark.jobs.exporting import Export
+from stratalog.spark.jobs.stream_progress import StreamTotals, initial_positions
 from stratalog.spark.options import SourceOptions
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -52,6 +56,74 @@ def test_what_was_exported_is_not_exported_again(spark: Any, log_dir: Path, targ
     assert first.rows() == [("orders", 0, 0, 20), ("orders", 1, 0, 20)]
     assert third.offsets["orders"][1] == (20, 27)
     assert landed(spark, target) == offsets(range(20), range(27))
+
+
+def test_where_a_run_began_is_where_the_log_began_however_many_batches_it_took(
+    spark: Any, log_dir: Path, target: Path
+) -> None:
+    with stratalog.open_directory(log_dir) as logs:
+        logs.log("orders", 0).delete_records(5)
+
+    done = export(spark, log_dir, "orders", target, options={"maxOffsetsPerTrigger": "20"})
+
+    assert done.batches > 1
+    assert done.rows() == [("orders", 0, 5, 20), ("orders", 1, 0, 20)]
+    assert (done.rows_written, landed(spark, target)) == (35, offsets(range(5, 20), range(20)))
+
+
+def test_rows_are_those_that_a_condition_has_left(spark: Any, log_dir: Path, target: Path) -> None:
+    done = export(spark, log_dir, "orders", target, where="offset < 7")
+
+    assert (done.rows_written, done.batches) == (14, 1)
+    assert done.rows() == [("orders", 0, 0, 20), ("orders", 1, 0, 20)]
+    assert len(landed(spark, target)) == 14
+
+
+class Report:
+    """What Spark tells of a batch."""
+
+    def __init__(self, batch: int, start: int | None, end: int, *, read: int, **told: Any) -> None:
+        places = [None if each is None else {"t": {"0": each}} for each in (start, end)]
+        self.batchId, self.numInputRows = batch, read
+        self.observedMetrics = {"stratalog": told["rows"]} if "rows" in told else {}
+        self.sink = SimpleNamespace(numOutputRows=told.get("sink", -1))
+        said = dict(zip(("startOffset", "endOffset"), places, strict=True))
+        self.sources = [SimpleNamespace(json=json.dumps(said))]
+
+
+@pytest.mark.parametrize(
+    ("initial", "reports", "expected"),
+    [
+        ({"t": {"0": 7}}, [Report(0, None, 9, read=2, rows={"rows": 1})], (1, 1, {0: (7, 9)})),
+        ({"t": {"0": 7}}, [Report(0, None, 7, read=0)], (0, 0, {})),
+        # It began at the end, which the first batch settles and takes nothing of.
+        ({}, [Report(0, None, 9, read=0), Report(1, 9, 12, read=3)], (3, 1, {0: (9, 12)})),
+        # A client of Spark Connect may not see the directory.
+        (None, [Report(0, None, 9, read=2, sink=1)], (1, 1, {0: (0, 9)})),
+        # What was read may be nothing that anybody sees, as of an aborted transaction.
+        (None, [Report(4, 5, 9, read=0), Report(5, 9, 9, read=0)], (0, 1, {0: (5, 9)})),
+        (None, [Report(4, 5, 9, read=4), Report(4, 5, 9, read=4)], (4, 1, {0: (5, 9)})),
+    ],
+)
+def test_what_a_run_did_is_told_by_the_reports_of_its_batches(
+    initial: Any, reports: list[Report], expected: tuple[int, int, dict[int, tuple[int, int]]]
+) -> None:
+    totals = StreamTotals(initial)
+
+    totals.take(SimpleNamespace(recentProgress=reports))
+
+    assert (totals.rows, totals.batches, totals.offsets.get("t", {})) == expected
+
+
+def test_a_start_that_moves_is_left_to_the_first_batch(log_dir: Path) -> None:
+    def initial(**more: str) -> Any:
+        given = {"path": str(log_dir), "subscribe": "orders", **more}
+        return initial_positions(SourceOptions.parse(given, is_streaming=True))
+
+    assert initial(startingOffsets="earliest") == {"orders": {"0": 0, "1": 0}}
+    assert initial(startingOffsets="latest") == {}
+    assert initial(startingOffsets='{"orders": {"0": 3, "1": -1}}') == {"orders": {"0": 3}}
+    assert initial(path="/nowhere") is None
 
 
 def test_what_a_failed_run_left_is_seen_by_nobody(spark: Any, log_dir: Path, target: Path) -> None:

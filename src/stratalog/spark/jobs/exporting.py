@@ -22,7 +22,7 @@ from stratalog.spark.api import snapshot
 from stratalog.spark.jobs.errors import FormatMissingError, JobOptionError
 from stratalog.spark.jobs.export_rows import ExportRows, parse_partition_by
 from stratalog.spark.jobs.progress import Progress, not_when_interrupted, told, watching
-from stratalog.spark.jobs.stream_progress import follow
+from stratalog.spark.jobs.stream_progress import follow, initial_positions, observed
 from stratalog.spark.options import SourceOptions
 from stratalog.spark.schema import columns_schema, source_schema
 from stratalog.spark.versions import HAS_READ_LIMITS
@@ -126,7 +126,8 @@ class Export:
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """``offsets``: by topic and partition, what this run read, the end exclusive."""
+    """``offsets``: by topic and partition, what this run read, the end exclusive;
+    ``rows_written``: what ``where`` and the transform have left of it."""
 
     target: str
     format: str
@@ -175,9 +176,10 @@ def export(
     started = time.monotonic()
     if _checked_mode(asked) is ExportMode.BATCH:
         return _export_batch(spark, asked, progress, started)
+    initial = initial_positions(SourceOptions.parse(asked.source_options(), is_streaming=True))
     query = _start(spark, asked)
     with watching(spark, str(query.runId), progress):
-        totals = follow(query)
+        totals = follow(query, initial)
     return ExportResult(
         asked.place,
         asked.format,
@@ -220,7 +222,7 @@ def _start(spark: SparkSession, asked: Export) -> StreamingQuery:
     plan, schema = _plan(asked, options)
     reader = spark.readStream.format("stratalog").options(**given).schema(schema)
     source = reader.load() if asked.where is None else reader.load().where(asked.where)
-    frame = _rows(asked, plan, source, options)
+    frame = observed(_rows(asked, plan, source, options))
     writer = (
         frame.writeStream.format(asked.format)
         .outputMode("append")
