@@ -257,6 +257,8 @@ def test_all_is_decoded_where_nobody_chose(columns: tuple[str, ...] | None) -> N
         ({"partition_by": "country"}, "no column country"),
         ({"columns": ["offset", "1 AS date"]}, "more than one column date"),
         ({"mode": "often"}, "there are once, continuous, batch"),
+        ({"mode": "continuous", "every": "zzz"}, "every is 'zzz': expected an interval"),
+        ({"mode": "continuous", "every": ""}, "every is '': expected an interval"),
     ],
 )
 def test_what_cannot_be_done_is_told_before_anything_is_written(
@@ -317,6 +319,25 @@ def test_the_command_exports_and_says_how_far_it_came(
     assert f"40 rows in 1 batch written to {target}" in done.stdout
     assert (again.json["rows"], again.json["mode"]) == (0, "once")
     assert landed(spark, target) == offsets(range(20), range(20))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--mode", "continuous", "--every", "zzz"),
+        ("--mode", "often"),
+        ("--partition-by", "hour(timestamp)"),
+        ("--option", "startingOffsets=zzz"),
+        ("--mode", "batch", "--option", "maxBytesPerTrigger=zzz"),
+    ],
+)
+def test_what_has_to_be_typed_otherwise_ends_with_2(
+    spark: Any, log_dir: Path, target: Path, wrong: tuple[str, ...]
+) -> None:
+    done = spark_command("export", target, "--log-dir", log_dir, "--topic", "orders", *wrong)
+
+    assert (done.exit_code, done.stdout) == (2, ""), done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
 
 
 def test_the_command_tells_what_is_wrong_in_one_sentence(

@@ -1,9 +1,12 @@
 """An interrupt in the middle of a job: the JVM is asked for nothing more, which would wait."""
 
+import logging
 from typing import Any
 
 import pytest
 
+from stratalog.cli.failures import CommandError
+from stratalog.cli.spark_session import SparkChoice, spark_for
 from stratalog.spark.jobs.progress import told
 
 GROUP = "spark.jobGroup.id"
@@ -28,3 +31,24 @@ def test_the_jobs_group_is_given_back_unless_the_job_was_interrupted(
         assert (context.getLocalProperty(GROUP) == "mine") is is_restored
     finally:
         context.setLocalProperty(GROUP, None)
+
+
+def test_what_py4j_raises_is_not_logged_with_its_stacks_as_well(
+    spark: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with spark_for(SparkChoice.of(None, None), "test"):
+        logging.error("KeyboardInterrupt while sending command.")
+        logging.error("something else")
+
+    assert caplog.messages == ["something else"]
+
+
+def test_a_jvm_that_is_gone_is_told_in_one_sentence(spark: Any) -> None:
+    from py4j.protocol import Py4JNetworkError
+
+    def asked() -> None:
+        with spark_for(SparkChoice.of(None, None), "test"):
+            raise Py4JNetworkError("Error while sending or receiving")
+
+    with pytest.raises(CommandError, match="Java process went away"):
+        asked()

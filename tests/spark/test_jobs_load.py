@@ -174,6 +174,7 @@ def test_the_command_loads_and_says_where_the_records_are(
     [
         (["--topic", "f"], "Name what to load"),
         (["--topic", "f", "--app-id", "x"], "only together"),
+        (["/x", "--topic", "f", "--write-option", "compression=zzz"], "'compression' is 'zzz'"),
         (["/nowhere.csv", "--format", "csv", "--topic", "f"], "PATH_NOT_FOUND"),
         (["--table", "nothing", "--topic", "f"], "TABLE_OR_VIEW_NOT_FOUND"),
         (["--format", "range", "--topic", "f"], "range"),

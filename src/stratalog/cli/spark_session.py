@@ -105,9 +105,10 @@ def run_job(
     if not choice.is_remote:
         check_log_directories(log_dirs)
     with spark_for(choice, name) as spark:
+        from stratalog.scans.errors import ScanOptionError
         from stratalog.spark.jobs.errors import JobOptionError
 
-        with tasks_bar(name) as progress, refused_as_usage(JobOptionError):
+        with tasks_bar(name) as progress, refused_as_usage(JobOptionError, ScanOptionError):
             result = job(spark, progress)
         if output is OutputFormat.JSON:
             write_json(result.to_json())
@@ -131,11 +132,23 @@ def spark_for(choice: SparkChoice, command: str) -> Iterator["SparkSession"]:
 
     check_available(needs_java=not choice.is_remote)
     with (
+        _gone_is_told(),
         _shipped(dict(choice.configs), choice.is_shipped) as settings,
         _session(choice.master, settings, f"stratalog spark {command}") as spark,
         clear_failures(),
     ):
         yield spark
+
+
+@contextmanager
+def _gone_is_told() -> Iterator[None]:
+    """Around the session, whose end fails as well where nobody is there any more."""
+    from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
+
+    try:
+        yield
+    except (Py4JNetworkError, ConnectionRefusedError, ConnectionResetError) as error:
+        raise CommandError("Spark's Java process went away while it was needed") from error
 
 
 @contextmanager
@@ -157,6 +170,7 @@ def _session(
 
     from stratalog.spark.session import session
 
+    logging.getLogger().addFilter(_is_told_once)
     was_running = SparkSession.getActiveSession() is not None
     with waiting("starting Spark"):
         spark = session(master, app_name=app_name, configs=configs)
@@ -170,7 +184,7 @@ def _session(
 @contextmanager
 def clear_failures() -> Iterator[None]:
     """Spark's errors as one sentence: ours, if it was our code that failed."""
-    from py4j.protocol import Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import ParseException, PySparkException
 
     # It would print each error a second time, as JSON with the whole stack of the JVM.
@@ -180,8 +194,6 @@ def clear_failures() -> Iterator[None]:
     except Py4JJavaError as error:
         said = str(error.java_exception)
         raise CommandError(_our_sentence(said) or said.partition("\n")[0]) from error
-    except Py4JNetworkError as error:
-        raise CommandError("Spark's process went away while it was working") from error
     except PySparkException as error:
         said = str(error).strip()
         if ours := _our_sentence(said):
@@ -189,6 +201,11 @@ def clear_failures() -> Iterator[None]:
         # A syntax error shows the place below its first line; what others show is a plan.
         is_whole = isinstance(error, ParseException)
         raise CommandError(said if is_whole else said.partition("\n")[0].rstrip(";")) from error
+
+
+def _is_told_once(record: logging.LogRecord) -> bool:
+    """Py4J logs what it raises, and a Ctrl-C several times over, with all its stacks."""
+    return not (record.name == "root" and str(record.msg).endswith("while sending command."))
 
 
 def _our_sentence(said: str) -> str | None:

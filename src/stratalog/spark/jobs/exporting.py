@@ -30,6 +30,7 @@ from stratalog.spark.versions import HAS_READ_LIMITS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 Transform = Callable[["DataFrame"], "DataFrame"]
 
@@ -235,9 +236,19 @@ def _start(spark: SparkSession, asked: Export) -> StreamingQuery:
     if _checked_mode(asked) is ExportMode.ONCE:
         writer = writer.trigger(availableNow=True)
     else:
-        writer = writer.trigger(processingTime=asked.every)
+        writer = _every(writer, asked.every)
     with _format_there(asked), _files_open(spark):
         return writer.toTable(asked.place) if asked.is_table else writer.start(asked.place)
+
+
+def _every(writer: DataStreamWriter, interval: str) -> DataStreamWriter:
+    from pyspark.errors import IllegalArgumentException, PySparkValueError
+
+    try:
+        return writer.trigger(processingTime=interval)
+    except (IllegalArgumentException, PySparkValueError) as error:
+        reason = "expected an interval, as 30 seconds or 5 minutes"
+        raise JobOptionError("every", interval, reason) from error
 
 
 def _export_batch(
