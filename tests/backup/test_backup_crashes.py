@@ -15,7 +15,7 @@ from stratalog.storage.commits.errors import StagedFileError
 from stratalog.storage.commits.one_commit import Commit
 from stratalog.storage.commits.restoring import RestoreWork
 from stratalog.storage.directory import LogDirectory
-from stratalog.storage.layout import staging_directory
+from stratalog.storage.layout import LOG_SUFFIX, segment_file, staging_directory
 from stratalog.testing import CrashMode, SimulatedFileSystem
 
 MODES = list(CrashMode)
@@ -192,8 +192,23 @@ def test_every_failed_operation_of_a_restoring_commit_is_made_good_by_the_next_s
     assert number > 20
 
 
-def restoring(*, until: Callable[[Commit], object]) -> tuple[World, SimulatedFileSystem, Commit]:
-    """A commit that restores, up to a step, and the second of the files that it has staged gone."""
+def lose(disk: SimulatedFileSystem, path: str) -> None:
+    disk.unlink(path)
+
+
+def cut(disk: SimulatedFileSystem, path: str) -> None:
+    file = disk.open(path)
+    file.truncate(file.size_bytes() - 1)
+    file.close()
+
+
+def restoring(
+    *,
+    until: Callable[[Commit], object],
+    harm: Callable[[SimulatedFileSystem, str], None] = lose,
+    number: int = 1,
+) -> tuple[World, SimulatedFileSystem, Commit]:
+    """A commit that restores, up to a step, and harm done to one of the files that it has staged."""
     world = World()
     world.append(batches_of([[number, number + 1] for number in range(9)]))
     world.back_up()
@@ -207,7 +222,7 @@ def restoring(*, until: Callable[[Commit], object]) -> tuple[World, SimulatedFil
     commit.stop()
     until(commit)
     staging = staging_directory(f"{LOG_DIR}/orders-0", manifest.staging_id)
-    disk.unlink(f"{staging}/{manifest.partitions[0].files[1].name}")
+    harm(disk, f"{staging}/{manifest.partitions[0].files[number].name}")
     return world, disk, commit
 
 
@@ -220,10 +235,57 @@ def test_a_file_that_is_gone_behind_its_check_is_not_taken_for_restored() -> Non
     assert not [path for path in disk.tree(LOG_DIR) if path.endswith("6.log")]
 
 
-def test_a_file_that_is_gone_before_it_was_placed_is_not_passed_over(
+@pytest.mark.parametrize("number", [0, 1])  # the first has the name of the empty log's segment
+@pytest.mark.parametrize(
+    ("harm", "reason"), [(lose, "was committed and is gone"), (cut, "it has another size")]
+)
+def test_a_file_that_is_gone_or_cut_before_it_was_placed_is_not_taken_for_restored(
     monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    harm: Callable[[SimulatedFileSystem, str], None],
+    reason: str,
 ) -> None:
     monkeypatch.setattr(RestoreWork, "place", lambda _work: None)
-    world, disk, _ = restoring(until=Commit.settle)
+    world, disk, _ = restoring(until=Commit.settle, harm=harm, number=number)
+    for _ in range(2):
+        with pytest.raises(LogDirectoryError, match=reason):
+            open_manager(disk.after_crash(CrashMode.KEEP_ALL), world.clock)
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_a_file_that_is_lost_after_it_was_placed_is_missed_unless_the_log_has_gone_on(
+    number: int,
+) -> None:
+    world, disk, commit = restoring(until=Commit.settle, harm=lambda *_: None)
+    base_offset = commit.manifest.partitions[0].files[number].base_offset
+    placed = segment_file(f"{LOG_DIR}/orders-0", base_offset, LOG_SUFFIX)
+    left = disk.after_crash(CrashMode.KEEP_ALL)
+    left.unlink(placed)
+    with pytest.raises(LogDirectoryError, match="was committed and is gone"):
+        open_manager(left, world.clock)
+
+    commit.apply()
+    gone_on = disk.after_crash(CrashMode.KEEP_ALL)
+    gone_on.unlink(placed)
+    assert open_manager(gone_on, world.clock).get(ORDERS).log_end_offset == 18
+
+
+def test_a_record_that_does_not_say_how_long_its_files_are_is_brought_about_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settle = RestoreWork.settle
+
+    def settle_as_before(work: RestoreWork) -> dict[str, object]:
+        record = settle(work)
+        record["files"] = [{"base_offset": each["base_offset"]} for each in record["files"]]
+        return record
+
+    monkeypatch.setattr(RestoreWork, "settle", settle_as_before)
+    monkeypatch.setattr(RestoreWork, "place", lambda _work: None)
+    world, disk, _ = restoring(until=Commit.settle, harm=lambda *_: None)
+    left = disk.after_crash(CrashMode.KEEP_ALL)
+    assert len(records_of(open_manager(left, world.clock).get(ORDERS))) == 9
+
+    world, disk, _ = restoring(until=Commit.settle, number=0)
     with pytest.raises(LogDirectoryError, match="was committed and is gone"):
         open_manager(disk.after_crash(CrashMode.KEEP_ALL), world.clock)

@@ -78,22 +78,42 @@ def place_restored(
     files: FileSystem, directory: str, staging: str, work: Mapping[str, Any]
 ) -> None:
     """Put in place what is still staged; again and again, until that is known to be done."""
-    bases = {each["base_offset"] for each in work["files"]}
-    _remove_empty(files, directory, kept=bases)
-    for base_offset in sorted(bases):
+    sizes = {each["base_offset"]: each.get("size_bytes") for each in work["files"]}
+    _remove_empty(files, directory, kept=sizes)
+    for base_offset, size_bytes in sorted(sizes.items()):
         staged = f"{staging}/{staged_name(base_offset)}"
-        is_placed = not files.exists(staged)
-        if is_placed and not files.exists(segment_file(directory, base_offset, LOG_SUFFIX)):
-            refuse_lost(files, directory, staged, base_offset)
-        place_segment(files, directory, staged, base_offset, is_placed=is_placed)
+        is_staged = _is_staged(files, staged, size_bytes)
+        if not is_staged and not _is_placed(files, directory, base_offset, size_bytes):
+            # Another of these files is no sign that the log has gone on: only what follows them is.
+            refuse_lost(files, directory, staged, work["end_offset"] - 1)
+            continue
+        place_segment(files, directory, staged, base_offset, is_placed=not is_staged)
     entries = [EpochEntry(epoch, start_offset) for epoch, start_offset in work["epochs"]]
     write_epochs(files, f"{directory}/{LEADER_EPOCH_CHECKPOINT}", entries)
     snapshot = segment_file(directory, work["end_offset"], SNAPSHOT_SUFFIX)
     replace_file(files, snapshot, bytes.fromhex(work["producers"]))
     own = OwnFiles(files, directory)
-    if work["log_start_offset"] > min(bases, default=work["end_offset"]):
+    if work["log_start_offset"] > min(sizes, default=work["end_offset"]):
         own.note_log_start(work["log_start_offset"])
     files.sync_directory(directory)
+
+
+# A record of an older version does not say how long a file is: then it is known to hold something.
+
+
+def _is_staged(files: FileSystem, staged: str, size_bytes: int | None) -> bool:
+    found = files.stat(staged)
+    if found is not None and size_bytes not in (None, found.size_bytes):
+        raise CorruptFileError(staged, "is not what was committed: it has another size")
+    return found is not None
+
+
+def _is_placed(
+    files: FileSystem, directory: str, base_offset: int, size_bytes: int | None
+) -> bool:
+    """A log that was empty may have a file of that name too."""
+    found = files.stat(segment_file(directory, base_offset, LOG_SUFFIX))
+    return found is not None and found.size_bytes > 0 and size_bytes in (None, found.size_bytes)
 
 
 def roll_restore_forward(
@@ -304,7 +324,10 @@ class RestoreWork:
             "partition": self.key.partition,
             "topic_id": topic_id_of(self.log),
             "mode": MODE,
-            "files": [{"base_offset": each.base_offset} for each in self._checked],
+            "files": [
+                {"base_offset": each.base_offset, "size_bytes": each.size_bytes}
+                for each in self._checked
+            ],
             "epochs": epochs,
             "log_start_offset": self._part.log_start_offset,
             # As a snapshot has it: with it, a start does not go by the batches.
