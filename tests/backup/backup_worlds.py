@@ -11,7 +11,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 import stratalog as engine
 from stratalog.cli.app import run
 from stratalog.handover.backing_up import BackupOptions, BackupResult, back_up
+from stratalog.handover.owning import owned, owner_config
 from stratalog.handover.restoring import restore_directory
+from stratalog.metadata.topics import NewTopic
 from stratalog.records import AppendOrigin, Record, build_batch, build_end_transaction_marker
 from stratalog.storage.backup.restore_plan import choose_backup, plan_restore
 from stratalog.storage.backup.store import LocalBackupStore
@@ -48,6 +50,25 @@ def write(
                 log.append(batch)
                 if number % segment_batches == 0:
                     log._log.roll()
+
+
+def served(
+    log_dir: Path, *topics: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+) -> None:
+    """A directory that a broker of ours knows, with these topics, empty."""
+    config = owner_config(str(log_dir), {})
+    with owned(config, is_remembered=True) as opened:
+        for each in topics:
+            opened.store.create_topic(
+                NewTopic(
+                    name=each,
+                    partition_count=partitions,
+                    replication_factor=1,
+                    configs=configs or {},
+                )
+            )
+    with owned(config, is_remembered=True):
+        pass
 
 
 class Done(NamedTuple):

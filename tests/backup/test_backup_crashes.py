@@ -208,7 +208,7 @@ def restoring(
     harm: Callable[[SimulatedFileSystem, str], None] = lose,
     number: int = 1,
 ) -> tuple[World, SimulatedFileSystem, Commit]:
-    """A commit that restores, up to a step, and harm done to one of the files that it has staged."""
+    """A commit that restores, up to a step, and harm done to one of its staged files."""
     world = World()
     world.append(batches_of([[number, number + 1] for number in range(9)]))
     world.back_up()

@@ -1,6 +1,6 @@
 """Restoring into topics that are there and empty: as a commit."""
 
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from backup_worlds import (
     produced,
     produced_rows,
     rows,
+    served,
     store_at,
     stratalog,
     values,
@@ -21,34 +22,16 @@ from backup_worlds import (
 
 import stratalog as engine
 from broker_fixture import running_broker
+from stratalog.config import TopicConfig
 from stratalog.handover.handover import Handover
 from stratalog.handover.owning import owned, owner_config
-from stratalog.handover.restoring import RestoreResult
+from stratalog.handover.restoring import RestoreResult, restore_directory, retention_notes
 from stratalog.handover.restoring_commit import restore_topics
-from stratalog.metadata.topics import NewTopic
 from stratalog.storage.backup.restore_plan import choose_backup, plan_restore
 from stratalog.storage.check import check
 from stratalog.storage.commits.errors import CommitRefusedError, StagedFileError
 from stratalog.storage.commits.manifest import Manifest
-
-
-def served(
-    log_dir: Path, *topics: str, partitions: int = 1, configs: Mapping[str, str] | None = None
-) -> None:
-    """A directory that a broker of ours knows, with these topics, empty."""
-    config = owner_config(str(log_dir), {})
-    with owned(config, is_remembered=True) as opened:
-        for each in topics:
-            opened.store.create_topic(
-                NewTopic(
-                    name=each,
-                    partition_count=partitions,
-                    replication_factor=1,
-                    configs=configs or {},
-                )
-            )
-    with owned(config, is_remembered=True):
-        pass
+from stratalog.testing import ManualClock
 
 
 def committed(target: Path, log_dir: Path, *, until_ms: int | None = None) -> RestoreResult:
@@ -221,3 +204,55 @@ def test_topics_that_a_running_broker_keeps_in_memory_are_not_restored_into_it(
     assert done.exit_code == 1
     assert "stop it first, or leave the topic out with --topic" in done.stderr
     assert only.exit_code == 0, only.stderr
+
+
+OLD_MS = START_MS + 8 * 86_400_000  # a day after the retention of seven
+
+
+@pytest.mark.parametrize(
+    ("configs", "now_ms", "note"),
+    [
+        (
+            {},
+            OLD_MS,
+            "2 of the 2 segments restored to orders are older than retention.ms=604800000",
+        ),
+        ({}, START_MS + 1000, ""),
+        ({"retention.ms": "1000"}, START_MS + 14_000, "1 of the 2 segments restored to orders"),
+        ({"retention.ms": "-1"}, OLD_MS, ""),
+        ({"cleanup.policy": "compact"}, OLD_MS, ""),
+        ({"cleanup.policy": "compact,delete"}, OLD_MS, "2 of the 2 segments"),
+    ],
+)
+def test_a_restore_says_which_of_its_records_retention_is_going_to_delete(
+    tmp_path: Path, configs: dict[str, str], now_ms: int, note: str
+) -> None:
+    source, target, other = tmp_path / "logs", tmp_path / "backups", tmp_path / "other"
+    write(source, {("orders", 0): [rows(4 * n, 4) for n in range(6)]})
+    backed_up(source, target)
+    served(other, "orders", configs=configs)
+    store = store_at(target)
+    plan = plan_restore(store, choose_backup(store))
+
+    done = restore_topics(store, plan, str(other), clock=ManualClock(now_ms))
+    known = replace(plan, topics=tuple(replace(each, configs=configs) for each in plan.topics))
+    whole = restore_directory(store, known, str(tmp_path / "new"), clock=ManualClock(now_ms))
+
+    for result in (done, whole):
+        notes = [each for each in result.notes if "retention.ms" in each]
+        assert len(notes) == bool(note)
+        assert not note or note in notes[0]
+
+
+def test_of_a_segment_that_a_moment_cuts_no_record_is_taken_for_older_than_it_is(
+    tmp_path: Path,
+) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    write(source, {("orders", 0): [rows(4 * n, 4) for n in range(6)]})
+    backed_up(source, target)
+    store, until_ms = store_at(target), START_MS + 6_000
+    plan = plan_restore(store, choose_backup(store, until_ms=until_ms), until_ms=until_ms)
+    config = TopicConfig(retention_ms=1000)
+
+    assert not list(retention_notes(plan, {"orders": config}, until_ms + 1000))
+    assert list(retention_notes(plan, {"orders": config}, until_ms + 1001))

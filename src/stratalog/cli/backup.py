@@ -287,6 +287,9 @@ def restore(
                     make_topics=lambda wanted: _make_topics(
                         wanted, bootstrap_server or _endpoint(log_dir), command_config
                     ),
+                    delete_topics=lambda names: _delete_topics(
+                        names, bootstrap_server or _endpoint(log_dir), command_config
+                    ),
                     progress=progress,
                 ).notes
     _show_plan(plan, notes, log_dir, is_done=not dry_run, output=output)
@@ -322,6 +325,16 @@ def _make_topics(
         futures = client.create_topics(asked, request_timeout=REQUEST_SECONDS)
     for name, future in futures.items():
         answer_of(future, f"Creating topic {name}")
+
+
+def _delete_topics(
+    names: "Sequence[str]", bootstrap_server: str, command_config: str | None
+) -> None:
+    client = connection(bootstrap_server, command_config).admin()
+    with told("Deleting topics"):
+        futures = client.delete_topics(list(names), request_timeout=REQUEST_SECONDS)
+    for name, future in futures.items():
+        answer_of(future, f"Deleting topic {name}")
 
 
 def _show_plan(

@@ -1,11 +1,12 @@
 """Restoring a backup: into an empty directory, as a log directory that brokers open."""
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from stratalog.config import BrokerConfig
+from stratalog.clock import Clock, SystemClock
+from stratalog.config import BrokerConfig, TopicConfig
 from stratalog.metadata.image import (
     NO_LEADER,
     PartitionMetadata,
@@ -19,7 +20,7 @@ from stratalog.metadata.sqlite_store import METADATA_FILE, SqliteMetadataStore
 from stratalog.storage.backup.copying import Progress
 from stratalog.storage.backup.laying_out import RESTORING_DIRECTORY, DirectoryRestore
 from stratalog.storage.backup.manifest import BackupManifest, TopicBackup
-from stratalog.storage.backup.restore_plan import RestorePlan
+from stratalog.storage.backup.restore_plan import RestoredSegment, RestorePlan
 from stratalog.storage.backup.store import BackupStore
 from stratalog.storage.checkpoint import parse_id
 from stratalog.storage.files import FileSystem, OsFileSystem
@@ -50,6 +51,7 @@ def restore_directory(
     log_dir: str,
     *,
     files: FileSystem | None = None,
+    clock: Clock | None = None,
     progress: Progress = lambda _bytes: None,
 ) -> RestoreResult:
     """Make ``log_dir``, which is missing or empty, what ``plan`` says."""
@@ -62,7 +64,47 @@ def restore_directory(
     for topic in plan.topics:
         if topic.configs is None:
             notes.append(f"the configs of {topic.name} were not known: it is held")
+    notes += retention_notes(plan, _configs(plan), (clock or SystemClock()).now_ms())
     return RestoreResult(plan=plan, log_dir=log_dir, notes=tuple(notes))
+
+
+def retention_notes(
+    plan: RestorePlan, configs: Mapping[str, TopicConfig], now_ms: int
+) -> Iterable[str]:
+    """For each topic of ``configs`` of which a broker will delete what is restored: it is old."""
+    for name, config in configs.items():
+        if not config.delete or config.retention_ms < 0:
+            continue
+        segments = [
+            each
+            for partition in plan.partitions
+            if partition.topic_partition.topic == name
+            for each in partition.segments
+        ]
+        latest = [_latest_ms(plan, each) for each in segments]
+        old = [each for each in latest if 0 <= each < now_ms - config.retention_ms]
+        if old:
+            yield (
+                f"{len(old)} of the {len(segments)} segments restored to {name} are older than "
+                f"retention.ms={config.retention_ms}, and will be deleted by that soon; raise it "
+                f"now, as with 'stratalog config alter --topic {name} --add-config retention.ms=-1'"
+            )
+
+
+def _latest_ms(plan: RestorePlan, segment: RestoredSegment) -> int:
+    """The largest timestamp, or one that is not below it; -1 if the records have none."""
+    if plan.until_ms is None:
+        return segment.stored.max_timestamp_ms
+    return max(segment.stored.max_timestamp_ms, -1 if segment.is_whole else plan.until_ms)
+
+
+def _configs(plan: RestorePlan) -> dict[str, TopicConfig]:
+    """Of topics that are not held; what a broker's own settings will say is not known."""
+    return {
+        topic.name: TopicConfig.from_properties(topic.configs)
+        for topic in plan.topics
+        if topic.configs is not None
+    }
 
 
 def _write_metadata(plan: RestorePlan, log_dir: str) -> None:

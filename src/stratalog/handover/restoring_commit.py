@@ -2,36 +2,43 @@
 in a directory that has had one.
 
 A topic that is not there yet is made first, with the configs and partitions that it had; by the
-broker if one runs. Its id is a new one.
+broker if one runs. Its id is a new one. What can be refused at little cost is refused before that,
+and a restore that fails takes the topics that it has made away again, while they are empty.
 """
 
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
-from stratalog.clock import SystemClock
-from stratalog.handover.errors import CommitUnknownError
+from stratalog.clock import Clock, SystemClock
+from stratalog.handover.errors import CommitUnknownError, HandoverError
 from stratalog.handover.facts import TopicFacts
 from stratalog.handover.handover import Handover, open_handover
 from stratalog.handover.owning import owned, owner_config
-from stratalog.handover.restoring import RestoreResult
+from stratalog.handover.restoring import RestoreResult, retention_notes
 from stratalog.metadata.topics import NewTopic
 from stratalog.scans.owners import find_owner
 from stratalog.storage.backup.copying import Progress
 from stratalog.storage.backup.errors import BackupError
 from stratalog.storage.backup.manifest import TopicBackup
 from stratalog.storage.backup.restore_plan import RestoredPartition, RestorePlan
-from stratalog.storage.backup.staging import BackupStaging
+from stratalog.storage.backup.staging import BackupStaging, refuse_damaged
 from stratalog.storage.backup.store import BackupStore
+from stratalog.storage.commits.errors import CommitBusyError, CommitError
 from stratalog.storage.commits.manifest import CommitKind, Manifest
 from stratalog.storage.commits.staging import open_staging, release_staging, renew_staging
+from stratalog.storage.commits.work import log_sizes
 from stratalog.storage.files import FileSystem, OsFileSystem
 from stratalog.topic_names import KAFKAS_OWN_TOPICS
 
 SECONDS = 600.0
+# Beside the segments: their indexes and time ranges, as a part of them.
+_INDEXES_PART = 100
 
-# Makes topics in the broker that runs; its address is known to whoever calls.
+# Makes topics in the broker that runs, or deletes them; its address is known to whoever calls.
 MakeTopics = Callable[[Sequence[NewTopic]], None]
+DeleteTopics = Callable[[Sequence[str]], None]
 
 
 def restore_topics(
@@ -40,50 +47,87 @@ def restore_topics(
     log_dir: str,
     *,
     make_topics: MakeTopics | None = None,
+    delete_topics: DeleteTopics | None = None,
     files: FileSystem | None = None,
+    clock: Clock | None = None,
     progress: Progress = lambda _bytes: None,
 ) -> RestoreResult:
     """Restore ``plan`` into the topics of ``log_dir``, all of it or nothing."""
-    files = files or OsFileSystem()
+    files, clock = files or OsFileSystem(), clock or SystemClock()
     handover = open_handover(log_dir, files=files)
-    partitions = [each for each in plan.partitions if each.end_offset > 0]
     _refuse_internal(handover.log_dir, plan)
-    notes = list(plan.notes)
-    facts = _make_missing(handover, plan, make_topics, notes)
-    if not partitions:
-        return RestoreResult(plan=plan, log_dir=log_dir, notes=tuple(notes))
-    clock = SystemClock()
-    staging_id = open_staging(
-        files,
-        handover.log_dir,
-        holder=f"restore of {plan.manifest.backup_id}",
-        seconds=SECONDS,
-        clock=clock,
-    )
-    due = time.monotonic() + SECONDS / 3
-
-    def renew() -> None:
-        nonlocal due
-        if time.monotonic() > due:
-            renew_staging(files, handover.log_dir, staging_id, SECONDS, clock)
-            due = time.monotonic() + SECONDS / 3
-
+    _check_store(store, plan)
+    _check_room(handover.log_dir, files, plan)
+    topics = _Topics(handover, files, plan, make_topics, delete_topics)
+    staging_id, is_handed_over = uuid.uuid4().hex, False
     try:
-        staging = BackupStaging(files, store, staging_id, renew=renew, progress=progress)
-        manifest = Manifest(
+        facts = topics.make_missing()
+        if any(each.end_offset for each in plan.partitions):
+            staging = _Staging(files, handover.log_dir, staging_id, plan, clock)
+            manifest = staging.stage(store, facts, progress)
+            is_handed_over = True
+            handover.commit(manifest)
+    except BaseException as error:
+        # Whoever is interrupted while he waits has not been told that nothing was committed: what
+        # he has staged may be what a record in the journal goes by. Its lease will end.
+        if not is_handed_over or _is_refusal(error):
+            release_staging(files, handover.log_dir, staging_id)
+            topics.remove_made()
+        raise
+    configs = {name: each.config for name, each in facts.items()}
+    notes = [*plan.notes, *topics.notes, *retention_notes(plan, configs, clock.now_ms())]
+    return RestoreResult(plan=plan, log_dir=log_dir, notes=tuple(notes))
+
+
+def _is_refusal(error: BaseException) -> bool:
+    """Whether it says that nothing was committed, and that nothing is being."""
+    is_open = isinstance(error, CommitUnknownError | CommitBusyError)
+    return isinstance(error, CommitError | HandoverError) and not is_open
+
+
+class _Staging:
+    """Stages what is restored, under a lease that is renewed as long as that takes."""
+
+    def __init__(
+        self, files: FileSystem, log_dir: str, staging_id: str, plan: RestorePlan, clock: Clock
+    ) -> None:
+        self._files = files
+        self._log_dir = log_dir
+        self._id = staging_id
+        self._plan = plan
+        self._clock = clock
+        self._holder = f"restore of {plan.manifest.backup_id}"
+        self._due = time.monotonic()
+
+    def stage(
+        self, store: BackupStore, facts: Mapping[str, TopicFacts], progress: Progress
+    ) -> Manifest:
+        open_staging(
+            self._files,
+            self._log_dir,
+            holder=self._holder,
+            seconds=SECONDS,
+            clock=self._clock,
+            staging_id=self._id,
+        )
+        self._due = time.monotonic() + SECONDS / 3
+        staging = BackupStaging(self._files, store, self._id, renew=self._renew, progress=progress)
+        partitions = [each for each in self._plan.partitions if each.end_offset > 0]
+        return Manifest(
             manifest_id=f"restore-{uuid.uuid4().hex}",
             kind=CommitKind.RESTORE,
-            staging_id=staging_id,
+            staging_id=self._id,
             partitions=tuple(staging.stage(each, *_place(facts, each)) for each in partitions),
-            holder=f"restore of {plan.manifest.backup_id}",
+            holder=self._holder,
         )
-        handover.commit(manifest)
-    except CommitUnknownError:
-        raise  # what may be committed yet stays, until its lease is over
-    except BaseException:
-        release_staging(files, handover.log_dir, staging_id)
-        raise
-    return RestoreResult(plan=plan, log_dir=log_dir, notes=tuple(notes))
+
+    def _renew(self) -> None:
+        if time.monotonic() > self._due:
+            renew_staging(self._files, self._log_dir, self._id, SECONDS, self._clock)
+            self._due = time.monotonic() + SECONDS / 3
+
+
+# --- what is refused before anything is written -------------------------------------------------
 
 
 def _refuse_internal(log_dir: str, plan: RestorePlan) -> None:
@@ -93,6 +137,27 @@ def _refuse_internal(log_dir: str, plan: RestorePlan) -> None:
         raise BackupError(
             f"{internal[0]} is kept in memory by the broker that runs: stop it first, or leave the "
             "topic out with --topic"
+        )
+
+
+def _check_store(store: BackupStore, plan: RestorePlan) -> None:
+    for partition in plan.partitions:
+        for segment in partition.segments:
+            refuse_damaged(segment.stored)
+            if not store.has(segment.stored.log):
+                store.open(segment.stored.log).close()  # which says what is wrong with it
+
+
+def _check_room(log_dir: str, files: FileSystem, plan: RestorePlan) -> None:
+    """A full disk would be felt by whoever appends there."""
+    needed_bytes = plan.size_bytes + plan.size_bytes // _INDEXES_PART
+    reserve_bytes = owner_config(log_dir, {}).broker.log_dir_reserve_bytes
+    free_bytes = files.free_bytes(log_dir)
+    if needed_bytes and free_bytes < needed_bytes + reserve_bytes:
+        raise BackupError(
+            f"{needed_bytes} bytes are to be restored into {log_dir}, where {free_bytes} are free "
+            f"and log.dir.reserve.bytes={reserve_bytes} stay free: make room, or restore fewer "
+            "topics with --topic"
         )
 
 
@@ -108,34 +173,112 @@ def _place(facts: Mapping[str, TopicFacts], partition: RestoredPartition) -> tup
     return directory, topic.topic_id
 
 
-def _make_missing(
-    handover: Handover, plan: RestorePlan, make_topics: MakeTopics | None, notes: list[str]
-) -> dict[str, TopicFacts]:
-    names = [each.name for each in plan.topics]
-    facts = handover.topics(names)
-    missing = [_new_topic(each) for each in plan.topics if each.name not in facts]
-    if missing:
-        ownership, _ = find_owner(handover.log_dir)
+# --- topics that are missing ------------------------------------------------------------------
+
+
+class _Topics:
+    """The topics of ``plan``; those that are not there are made."""
+
+    def __init__(
+        self,
+        handover: Handover,
+        files: FileSystem,
+        plan: RestorePlan,
+        make_topics: MakeTopics | None,
+        delete_topics: DeleteTopics | None,
+    ) -> None:
+        self._handover = handover
+        self._files = files
+        self._plan = plan
+        self._make_topics = make_topics
+        self._delete_topics = delete_topics
+        self._config = owner_config(handover.log_dir, {})
+        # Including one that is just being made.
+        self._made: list[str] = []
+
+    @property
+    def notes(self) -> list[str]:
+        return [f"topic {name} was made, with an id of its own" for name in self._made]
+
+    def _look(self) -> dict[str, TopicFacts]:
+        """Those that are there; refused if they are not what they were."""
+        facts = self._handover.topics([each.name for each in self._plan.topics])
+        for each in self._plan.topics:
+            found = facts.get(each.name)
+            if found is not None and found.partition_count != each.partition_count:
+                raise BackupError(
+                    f"topic {each.name} has {found.partition_count} partitions, and had "
+                    f"{each.partition_count} when it was backed up"
+                )
+        for partition in self._plan.partitions:
+            if partition.end_offset > 0 and partition.topic_partition.topic in facts:
+                _place(facts, partition)
+        return facts
+
+    def make_missing(self) -> dict[str, TopicFacts]:
+        facts = self._look()
+        missing = [_new_topic(each) for each in self._plan.topics if each.name not in facts]
+        if not missing:
+            return facts
+        ownership, _ = find_owner(self._handover.log_dir)
         if ownership.kind == "none":
-            _make_here(handover, missing)
-        elif make_topics is not None:
-            make_topics(missing)
+            self._make_here(missing)
+        elif self._make_topics is not None:
+            make_topics = self._make_topics
+            for each in missing:
+                self._make(each, lambda wanted: make_topics([wanted]))
         else:
             raise BackupError(
-                f"there is no topic {missing[0].name} in {handover.log_dir}: make it first, or "
-                "name the broker with --bootstrap-server"
+                f"there is no topic {missing[0].name} in {self._handover.log_dir}: make it first, "
+                "or name the broker with --bootstrap-server"
             )
-        notes += [f"topic {each.name} was made, with an id of its own" for each in missing]
-        facts = handover.topics(names)
-    for each in plan.topics:
-        if each.name not in facts:
-            raise BackupError(f"topic {each.name} was made, and cannot be found now")
-        if facts[each.name].partition_count != each.partition_count:
-            raise BackupError(
-                f"topic {each.name} has {facts[each.name].partition_count} partitions, and had "
-                f"{each.partition_count} when it was backed up"
-            )
-    return facts
+        facts = self._look()
+        for each in missing:
+            if each.name not in facts:
+                raise BackupError(f"topic {each.name} was made, and cannot be found now")
+        return facts
+
+    def _make(self, wanted: NewTopic, make: Callable[[NewTopic], object]) -> None:
+        self._made.append(wanted.name)
+        try:
+            make(wanted)
+        except Exception:
+            self._made.remove(wanted.name)  # it was refused: one of that name is somebody else's
+            raise
+
+    def _make_here(self, missing: Sequence[NewTopic]) -> None:
+        """The rows are enough: opening the directory makes the logs of topics that lack them."""
+        with owned(self._config, is_remembered=True) as opened:
+            for each in missing:
+                self._make(each, opened.store.create_topic)
+        with owned(self._config, is_remembered=True):
+            pass
+
+    def remove_made(self) -> None:
+        """Take those that were made away again, unless somebody has put records into them."""
+        with suppress(Exception):  # what has made the restore fail is what is to be told
+            found = self._handover.topics(self._made)
+            empty = [name for name in found if self._is_empty(found[name])]
+            ownership, _ = find_owner(self._handover.log_dir)
+            if empty and ownership.kind == "none":
+                self._remove_here(empty)
+            elif empty and self._delete_topics is not None:
+                self._delete_topics(empty)
+
+    def _is_empty(self, topic: TopicFacts) -> bool:
+        return not any(
+            size_bytes
+            for directory in topic.partitions.values()
+            for size_bytes in log_sizes(self._files, directory).values()
+        )
+
+    def _remove_here(self, names: Sequence[str]) -> None:
+        """As for making them: opening the directory removes the logs."""
+        with owned(self._config, is_remembered=True) as opened:
+            topics = opened.store.image.topics
+            opened.store.begin_delete(*(topics[name].topic_id for name in names))
+        with owned(self._config, is_remembered=True):
+            pass
 
 
 def _new_topic(topic: TopicBackup) -> NewTopic:
@@ -150,13 +293,3 @@ def _new_topic(topic: TopicBackup) -> NewTopic:
         replication_factor=1,
         configs=dict(topic.configs),
     )
-
-
-def _make_here(handover: Handover, missing: Sequence[NewTopic]) -> None:
-    """The rows are enough: opening the directory makes the logs of topics that lack them."""
-    config = owner_config(handover.log_dir, {})
-    with owned(config, is_remembered=True) as opened:
-        for each in missing:
-            opened.store.create_topic(each)
-    with owned(config, is_remembered=True):
-        pass

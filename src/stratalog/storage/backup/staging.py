@@ -6,12 +6,21 @@ from contextlib import suppress
 from stratalog.errors import DiskError
 from stratalog.storage.backup.copying import BatchWalk, Progress, read_checked
 from stratalog.storage.backup.errors import BackupError
+from stratalog.storage.backup.manifest import StoredSegment
 from stratalog.storage.backup.restore_plan import RestoredPartition, RestoredSegment
 from stratalog.storage.backup.store import BackupStore
 from stratalog.storage.commits.manifest import PartitionManifest, StagedFile
 from stratalog.storage.commits.restoring import staged_name
 from stratalog.storage.commits.staging import digest_of, make_staging_directory, staging_directory
 from stratalog.storage.files import FileSystem
+
+
+def refuse_damaged(stored: StoredSegment) -> None:
+    if stored.damage:
+        raise BackupError(
+            f"segment {stored.base_offset} was damaged when it was backed up, {stored.damage}: "
+            "no broker takes it in. Restore the backup into an empty directory instead"
+        )
 
 
 class BackupStaging:
@@ -60,11 +69,7 @@ class BackupStaging:
 
     def _copy(self, staging: str, segment: RestoredSegment) -> StagedFile:
         stored = segment.stored
-        if stored.damage:
-            raise BackupError(
-                f"segment {stored.base_offset} was damaged when it was backed up, {stored.damage}: "
-                "no broker takes it in. Restore the backup into an empty directory instead"
-            )
+        refuse_damaged(stored)
         name = staged_name(stored.base_offset)
         path = f"{staging}/{name}"
         self._files.unlink(path, missing_ok=True)

@@ -108,9 +108,7 @@ def _is_staged(files: FileSystem, staged: str, size_bytes: int | None) -> bool:
     return found is not None
 
 
-def _is_placed(
-    files: FileSystem, directory: str, base_offset: int, size_bytes: int | None
-) -> bool:
+def _is_placed(files: FileSystem, directory: str, base_offset: int, size_bytes: int | None) -> bool:
     """A log that was empty may have a file of that name too."""
     found = files.stat(segment_file(directory, base_offset, LOG_SUFFIX))
     return found is not None and found.size_bytes > 0 and size_bytes in (None, found.size_bytes)
