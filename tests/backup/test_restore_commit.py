@@ -19,10 +19,12 @@ from backup_worlds import (
     values,
     write,
 )
+from simulated_worlds import LOG_DIR, ORDERS, World, batches_of, open_manager, staged
 
 import stratalog as engine
 from broker_fixture import running_broker
 from stratalog.config import TopicConfig
+from stratalog.handover import restoring_commit
 from stratalog.handover.handover import Handover
 from stratalog.handover.owning import owned, owner_config
 from stratalog.handover.restoring import RestoreResult, restore_directory, retention_notes
@@ -30,8 +32,9 @@ from stratalog.handover.restoring_commit import restore_topics
 from stratalog.storage.backup.restore_plan import choose_backup, plan_restore
 from stratalog.storage.check import check
 from stratalog.storage.commits.errors import CommitRefusedError, StagedFileError
-from stratalog.storage.commits.manifest import Manifest
-from stratalog.testing import ManualClock
+from stratalog.storage.commits.manifest import EPOCH_MAX, Manifest
+from stratalog.storage.commits.one_commit import Commit
+from stratalog.testing import ManualClock, SimulatedFileSystem
 
 
 def committed(target: Path, log_dir: Path, *, until_ms: int | None = None) -> RestoreResult:
@@ -256,3 +259,76 @@ def test_of_a_segment_that_a_moment_cuts_no_record_is_taken_for_older_than_it_is
 
     assert not list(retention_notes(plan, {"orders": config}, until_ms + 1000))
     assert list(retention_notes(plan, {"orders": config}, until_ms + 1001))
+
+
+def test_a_broker_that_runs_takes_no_internal_topic_whoever_asks_and_one_that_is_stopped_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target, other = tmp_path / "logs", tmp_path / "backups", tmp_path / "other"
+    one = {"offsets_topic_num_partitions": "1"}
+    with running_broker(source, **one) as broker:
+        produced(broker.bootstrap_server, "orders", 5)
+        consumed(broker.bootstrap_server, "orders", commit="readers")
+    backed_up(source, target, include_internal=True)
+    served(other, "orders", "__consumer_offsets")
+    monkeypatch.setattr(restoring_commit, "_refuse_internal", lambda *_: None)
+
+    with (
+        running_broker(other, **one),
+        pytest.raises(CommitRefusedError, match="__consumer_offsets is kept in memory"),
+    ):
+        committed(target, other)
+    assert log_bytes(other) == {}
+    committed(target, other)
+
+    assert log_bytes(other) == log_bytes(source)
+
+
+@pytest.mark.parametrize("is_served", [False, True])
+def test_appends_go_on_behind_the_epochs_of_the_batches_whatever_a_backup_says(
+    tmp_path: Path, is_served: bool
+) -> None:
+    source, target, other = tmp_path / "logs", tmp_path / "backups", tmp_path / "other"
+    produced_rows(source)
+    told = (source / "orders-0" / "leader-epoch-checkpoint").read_text()
+    (source / "orders-0" / "leader-epoch-checkpoint").write_text("garbage")
+    backed_up(source, target)
+    served(other, "orders")
+    if is_served:
+        with running_broker(other) as broker:
+            committed(target, other)
+            produced(broker.bootstrap_server, "orders", 5)
+    else:
+        committed(target, other)
+    found = (other / "orders-0" / "leader-epoch-checkpoint").read_text().split("\n")
+    with running_broker(other) as broker:
+        produced(broker.bootstrap_server, "orders", 5)
+
+    assert check(str(other)) == []
+    assert found[2:7] == told.split("\n")[2:7] == ["0 0", "1 3", "2 7", "3 11", "4 14"]
+    assert found[7:-1] == (["5 17"] if is_served else [])
+
+
+def test_appends_go_on_above_an_epoch_that_no_manifest_tells_of() -> None:
+    world = World()
+    world.append(batches_of([[1], [2], [3]]))
+    world.back_up()
+    disk = SimulatedFileSystem(now_ms=world.clock.now_ms)
+    manager = open_manager(disk, world.clock)
+    manager.create(ORDERS)
+    manifest = staged(world, disk)
+    path = f"{LOG_DIR}/orders-0/.stratalog/staging/{manifest.staging_id}/{0:020d}.log"
+    for epoch, reason in ((50, ""), (EPOCH_MAX + 1, "none can follow")):
+        file = disk.open(path)
+        middle = file.size_bytes() // 3
+        file.write_at(middle + 12, [epoch.to_bytes(4)])  # no CRC covers it
+        file.close()
+        commit = manager.commits.plan(manifest)
+        assert isinstance(commit, Commit)
+        if reason:
+            with pytest.raises(StagedFileError, match=reason):
+                commit.check()
+        else:
+            commit.check()
+            assert commit.leader_epochs == {ORDERS: epoch}
+        commit.abandon()

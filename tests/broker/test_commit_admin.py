@@ -555,3 +555,21 @@ def test_commits_are_counted(tmp_path: Path) -> None:
         assert (counts.committed, counts.refused) == (1, 0)
         assert counts.committed_bytes == manifest.partitions[0].size_bytes
         assert (counts.duration.count, counts.paused.count) == (1, 1)
+
+
+def test_a_body_that_does_not_come_is_told_so_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admin_app, "BODY_SECONDS_MAX", 0.01)
+    with running_broker(tmp_path):
+        owner = read_owner(str(tmp_path))
+        address = urlsplit(owner.admin)
+        with socket.create_connection((address.hostname, address.port), timeout=SECONDS) as channel:
+            head = "POST /v1/commits HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n"
+            channel.sendall(f"{head}Authorization: Bearer {owner.token}\r\n\r\n{{".encode())
+            answer = b"".join(iter(lambda: channel.recv(4096), b""))
+
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert json.loads(answer.split(b"\r\n\r\n")[1]) == {
+        "error": "the body did not come to its end in 0.01 s"
+    }

@@ -16,6 +16,8 @@ from stratalog.storage.commits.checking import check_partition
 from stratalog.storage.commits.errors import CommitError, ManifestError, StagedFileError
 from stratalog.storage.commits.manifest import (
     CONTENT_BYTES_MAX,
+    EPOCH_MAX,
+    OFFSET_MAX,
     AppVersion,
     CommitKind,
     Manifest,
@@ -28,13 +30,15 @@ from stratalog.storage.commits.manifest import (
     stream_id,
 )
 
-offsets = st.integers(0, 2**63 - 1)
+numbers = st.integers(0, 2**63 - 1)
+offsets = st.integers(0, OFFSET_MAX)
+epochs = st.integers(0, EPOCH_MAX)
 texts = st.text(max_size=20)
 staged_files = st.builds(
     StagedFile,
     name=st.from_regex(r"[0-9a-z][0-9a-z-]{0,20}\.log", fullmatch=True),
-    size_bytes=offsets,
-    record_count=offsets,
+    size_bytes=numbers,
+    record_count=numbers,
     digest=st.from_regex(r"[0-9a-f]{8}", fullmatch=True),
     base_offset=offsets,
     has_aborts=st.booleans(),
@@ -73,16 +77,16 @@ def partitions(draw: st.DrawFn, kind: CommitKind, number: int) -> PartitionManif
         topic_id=draw(texts),
         files=() if is_replacing else found,
         groups=found if is_replacing else (),
-        cleaned_to=draw(st.integers(-1, 2**63 - 1)),
+        cleaned_to=draw(st.integers(-1, OFFSET_MAX)),
         log_start_offset=draw(offsets),
-        epochs=draw(st.lists(st.tuples(offsets, offsets), max_size=3).map(tuple)),
+        epochs=draw(st.lists(st.tuples(epochs, offsets), max_size=3).map(tuple)),
     )
 
 
 @st.composite
 def manifests(draw: st.DrawFn) -> Manifest:
     kind = draw(st.sampled_from(CommitKind))
-    apps = st.builds(AppVersion, name=st.text(min_size=1, max_size=20), version=offsets)
+    apps = st.builds(AppVersion, name=st.text(min_size=1, max_size=20), version=numbers)
     return Manifest(
         manifest_id=draw(st.from_regex(r"[0-9A-Za-z._:-]{1,200}", fullmatch=True)),
         kind=kind,
@@ -272,6 +276,48 @@ def test_brackets_in_brackets_are_refused(depth: int, field: str) -> None:
 
     with pytest.raises(ManifestError):
         decode_manifest(content)
+
+
+def test_brackets_that_can_just_be_read_are_refused_too() -> None:
+    depths = range(800, 1_001)
+    for content in (b'{"version": 1, "x": %s}' % (b"[" * n + b"]" * n) for n in depths):
+        with pytest.raises(ManifestError):
+            decode_manifest(content)
+
+
+@pytest.mark.parametrize("field", ["id", "kind", "staging", "holder", "directory_id"])
+def test_half_a_character_is_refused_in_a_sentence_that_can_be_told(field: str) -> None:
+    with pytest.raises(ManifestError) as raised:
+        parse_manifest(sealed({**GOOD, field: "\ud800"}))
+    assert str(raised.value).encode()
+    assert field in str(raised.value)
+
+
+@pytest.mark.parametrize("field", ["topic", "topic_id"])
+def test_half_a_character_in_a_partition_is_refused_as_well(field: str) -> None:
+    part = {**GOOD["partitions"][0], field: "orders\udfff" * 30}
+    with pytest.raises(ManifestError) as raised:
+        parse_manifest(sealed({**GOOD, "partitions": [part]}))
+    assert str(raised.value).encode()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"epochs": [[2**31 - 1, 0]]}, "is no epoch and its first offset"),
+        ({"epochs": [[-1, 0]]}, "is no epoch and its first offset"),
+        ({"epochs": [[0, 2**62 + 1]]}, "is no epoch and its first offset"),
+        ({"epochs": [[0, True]]}, "an epoch is not"),
+        ({"log_start_offset": 2**63 - 1}, "log_start_offset is 9223372036854775807, more than"),
+        ({"cleaned_to": 2**63 - 1}, "cleaned_to is 9223372036854775807, more than"),
+    ],
+)
+def test_epochs_and_offsets_behind_which_no_log_could_go_on_are_refused(
+    change: dict[str, Any], reason: str
+) -> None:
+    part = {**GOOD["partitions"][0], **change}
+    with pytest.raises(ManifestError, match=reason):
+        parse_manifest(sealed({**GOOD, "partitions": [part]}))
 
 
 def test_numbers_of_many_digits_are_refused() -> None:

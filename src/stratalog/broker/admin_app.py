@@ -56,6 +56,8 @@ from stratalog.errors import (
 
 BODY_BYTES_MAX = 64 << 10
 REQUEST_SECONDS_MAX = 60
+# Behind it there is still time for an answer.
+BODY_SECONDS_MAX = 30
 _ROWS_A_SLICE = 100
 
 
@@ -223,10 +225,16 @@ class Sliced(StreamingResponse):
 
 async def _content(request: Request, bytes_max: int) -> bytearray:
     content = bytearray()
-    async for piece in request.stream():
-        content += piece
-        if len(content) > bytes_max:
-            raise HTTPException(413, f"a body has at most {bytes_max} bytes")
+    try:
+        async with asyncio.timeout(BODY_SECONDS_MAX):
+            async for piece in request.stream():
+                content += piece
+                if len(content) > bytes_max:
+                    raise HTTPException(413, f"a body has at most {bytes_max} bytes")
+    except TimeoutError as error:
+        reason = f"the body did not come to its end in {BODY_SECONDS_MAX:g} s"
+        # What comes yet of it is not read.
+        raise HTTPException(408, reason, headers={"Connection": "close"}) from error
     return content
 
 

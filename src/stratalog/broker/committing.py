@@ -34,7 +34,7 @@ from stratalog.broker.event_log import log_event
 from stratalog.errors import StratalogError
 from stratalog.storage.commits.committing import COMMITTED, Commit, CommitResult
 from stratalog.storage.commits.errors import CommitBusyError
-from stratalog.storage.commits.manifest import AppVersion, CommitKind, Manifest
+from stratalog.storage.commits.manifest import AppVersion, Manifest
 from stratalog.storage.layout import TopicPartition
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ class CommitRunner:
         commits, replicas = self.services.logs.commits, self.services.replicas
         # Partitions know what their replicas have, and who leads.
         commits.moves_high_watermark = False
+        commits.keeps_internal = True
         commits.pause = Pace(self._produce_count).rest
         commits.work_threads = _WORK_THREADS
         commits.leader_epoch = lambda log: replicas.get(log.topic_partition).leader_epoch
@@ -213,8 +214,7 @@ class CommitRunner:
         keys = [part.topic_partition for part in commit.manifest]
         since_ns = time.perf_counter_ns()
         try:
-            if commit.manifest.kind is CommitKind.RESTORE:
-                await self._lead_above(commit.manifest)
+            await self.services.topics.lead_above(commit.leader_epochs)
             commit.stop()
             await self._off_the_loop(commit.settle)
             commit.apply()
@@ -228,16 +228,6 @@ class CommitRunner:
             return self._brought_about_later(commit, error)
         finally:
             self._go_on(keys)
-
-    async def _lead_above(self, manifest: Manifest) -> None:
-        """What is restored has epochs of its own; appends go on with a later one."""
-        await self.services.topics.lead_above(
-            {
-                part.topic_partition: max(epoch for epoch, _ in part.epochs)
-                for part in manifest
-                if part.epochs
-            }
-        )
 
     def _go_on(self, keys: list[TopicPartition], since_ns: int | None = None) -> None:
         """Appends and readers do; ``since_ns`` is when appends began to wait."""

@@ -31,16 +31,30 @@ class JsonFields:
             found = self.values["version"]
             self.refuse(f"its version is {found}; this is written for version {version}")
         body = {name: each for name, each in self.values.items() if name != "digest"}
-        if self.values.get("digest") != digest_of(body):
+        try:
+            digest = digest_of(body)
+        except RecursionError:  # what was just about shallow enough to be read
+            self.refuse("it has brackets in brackets, too deep")
+        if self.values.get("digest") != digest:
             self.refuse("its digest does not match: it was changed after it was made")
 
-    def number(self, name: str, least: int = 0) -> int:
+    def number(self, name: str, least: int = 0, most: int | None = None) -> int:
         value = self.values.get(name)
         if type(value) is not int or not least <= value <= self.number_max:
             self.refuse(f"{name} is not a number from {least} on")
+        if most is not None and value > most:
+            self.refuse(f"{name} is {value}, more than {most}")
         return value
 
     def text(self, name: str) -> str:
+        value = self.path_text(name)
+        if not is_text(value):
+            self.refuse(f"{name} has a half of a character: it cannot be written as UTF-8")
+        return value
+
+    def path_text(self, name: str) -> str:
+        """A text that may hold bytes of a file's name which are no characters, as Python has them:
+        a sentence about a file too."""
         value = self.values.get(name)
         if not isinstance(value, str):
             self.refuse(f"{name} is not a text")
@@ -68,6 +82,15 @@ class JsonFields:
         ):
             self.refuse(f"{name} is not a list")
         return value
+
+
+def is_text(value: str) -> bool:
+    """Whether it can leave the process: JSON may hold half of a surrogate pair."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def digest_of(body: Mapping[str, Any]) -> str:

@@ -185,7 +185,7 @@ def decode_manifest(path: str, content: bytes) -> BackupManifest:
         source=_source(given.inner("source")),
         topics=tuple(_topic(each) for each in given.rows("topics")),
         controller=_files(given.inner("controller"), _CONTROLLER_FILE),
-        notes=tuple(str(each) for each in given.list("notes")),
+        notes=tuple(each for each in given.list("notes") if isinstance(each, str)),
     )
 
 
@@ -212,7 +212,7 @@ class _Fields(JsonFields):
 
 def _source(given: _Fields) -> BackupSource:
     return BackupSource(
-        path=given.text("path"),
+        path=given.path_text("path"),
         cluster_id=given.text("cluster_id"),
         node_id=given.number("node_id", -1),
         directory_id=given.text("directory_id"),
@@ -290,7 +290,7 @@ def _segment(given: _Fields) -> StoredSegment:
         record_count=given.number("record_count"),
         max_timestamp_ms=given.number("max_timestamp_ms", -(2**63)),
         producer_id_max=given.number("producer_id_max", -1),
-        damage=given.text("damage"),
+        damage=given.path_text("damage"),
         files=files,
         source=SourceFile(
             inode=source.number("inode"),

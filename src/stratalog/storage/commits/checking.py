@@ -17,7 +17,7 @@ mistakes, broken disks and half-written files, not from its own user.
 import errno
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from typing_extensions import Buffer
 
@@ -275,10 +275,14 @@ class _Tally:
 
     record_count: int = 0
     digest: int = 0
+    latest_epoch: int = -1
 
     def add(self, headers: list[BatchHeader]) -> None:
         self.record_count += sum(max(each.record_count, 0) for each in headers)
         self.digest = digest_of([each.crc for each in headers], self.digest)
+
+    def note_epochs(self, headers: list[BatchHeader]) -> None:
+        self.latest_epoch = max([self.latest_epoch, *(h.partition_leader_epoch for h in headers)])
 
     def compare(self, path: str, staged: StagedFile) -> None:
         if self.record_count != staged.record_count:
@@ -478,12 +482,13 @@ def check_kept(
             if scan.fault is not None:
                 raise StagedFileError(file.path, scan.position, scan.fault)
             tally.add(piece.headers)
+            tally.note_epochs(piece.headers)
             maker.take(view)
         tally.compare(file.path, staged)
         if scan.next_offset > end_offset:
             reason = f"it reaches to offset {scan.next_offset - 1}, and has to end at {end_offset}"
             raise StagedFileError(file.path, scan.last_position, reason)
-        return maker.finish()
+        return replace(maker.finish(), latest_epoch=tally.latest_epoch)
     except BaseException:
         maker.discard()
         raise

@@ -139,6 +139,8 @@ class LogCommits:
         self.leader_epoch: Callable[[Log], int] = lambda log: max(log.epochs.latest_epoch, 0)
         # Without replicas, what is durable is what may be read; who knows of some does it himself.
         self.moves_high_watermark = True
+        # A broker keeps in memory what its own topics say: it does not look into them again.
+        self.keeps_internal = False
         # How many threads may work at what is much, and what they do now and then, so that who has
         # other things to do gets to them.
         self.work_threads = 1
@@ -269,9 +271,13 @@ class LogCommits:
 
     def _find(self, manifest: Manifest, part: PartitionManifest) -> tuple[LogDirectory, Log]:
         key = part.topic_partition
-        # Their owners keep what they say in memory: nobody else changes them.
         if part.topic in KAFKAS_OWN_TOPICS and manifest.kind is not CommitKind.RESTORE:
             raise CommitRefusedError(f"{part.topic} is internal: only its coordinator changes it")
+        if part.topic in KAFKAS_OWN_TOPICS and self.keeps_internal:
+            raise CommitRefusedError(
+                f"{part.topic} is kept in memory by the broker that runs: restore it while that is "
+                "stopped"
+            )
         for directory in self.manager.directories:
             log = directory.logs.get(key)
             if log is not None:

@@ -28,13 +28,16 @@ from typing import Any, NoReturn
 
 from stratalog.errors import TopicNameError
 from stratalog.storage.commits.errors import ManifestError
-from stratalog.storage.json_fields import JsonFields, digest_of
+from stratalog.storage.json_fields import JsonFields, digest_of, is_text
 from stratalog.storage.layout import TopicPartition, validate_topic_name
 
 VERSION = 1
 CONTENT_BYTES_MAX = 64 << 20
 FILES_MAX = 1_000_000
 TEXT_CHARACTERS_MAX = 200
+# Above these a log could not go on: another epoch has to follow, and many offsets.
+EPOCH_MAX = 2**31 - 2
+OFFSET_MAX = 2**62
 
 _ID = re.compile(r"[0-9A-Za-z._:-]{1,200}")
 _STAGING_ID = re.compile(r"[0-9a-f]{32}")
@@ -180,7 +183,10 @@ def parse_manifest(value: Any) -> Manifest:
     """What ``Manifest.to_json`` gave, or ManifestError."""
     if not isinstance(value, dict):
         raise ManifestError("", "it is not a JSON object")
-    given = _Fields(value, str(value.get("id", ""))[:TEXT_CHARACTERS_MAX])
+    manifest_id = value.get("id")
+    if not isinstance(manifest_id, str) or _ID.fullmatch(manifest_id) is None:
+        manifest_id = ""
+    given = _Fields(value, manifest_id)
     given.check_seal(VERSION)
     kind = given.text("kind")
     if kind not in tuple(CommitKind):
@@ -250,7 +256,9 @@ def _app(given: _Fields) -> AppVersion | None:
 
 
 def _partition(given: _Fields) -> PartitionManifest:
-    topic = given.text("topic") if len(str(given.values.get("topic"))) < 200 else _long(given)
+    topic = given.values.get("topic")
+    if not isinstance(topic, str) or not is_text(topic):  # it may be longer than other texts
+        given.refuse("topic is not a text")
     try:
         validate_topic_name(topic)
     except TopicNameError as error:
@@ -264,16 +272,10 @@ def _partition(given: _Fields) -> PartitionManifest:
         topic_id=given.text("topic_id"),
         files=tuple(_file(given.inner(each, "a file")) for each in given.list("files")),
         groups=tuple(_group(given.inner(each, "a group")) for each in given.list("groups")),
-        cleaned_to=given.number("cleaned_to", -1),
-        log_start_offset=given.number("log_start_offset"),
+        cleaned_to=given.number("cleaned_to", -1, OFFSET_MAX),
+        log_start_offset=given.number("log_start_offset", 0, OFFSET_MAX),
         epochs=tuple(_epoch(given, each) for each in given.list("epochs")),
     )
-
-
-def _long(given: _Fields) -> str:
-    """A topic's name may be longer than other texts."""
-    topic = given.values["topic"]
-    return topic if isinstance(topic, str) else given.text("topic")
 
 
 def _file(given: _Fields) -> StagedFile:
@@ -282,7 +284,7 @@ def _file(given: _Fields) -> StagedFile:
         size_bytes=given.number("size_bytes"),
         record_count=given.number("record_count"),
         digest=given.matching("digest", _DIGEST),
-        base_offset=given.number("base_offset"),
+        base_offset=given.number("base_offset", 0, OFFSET_MAX),
         has_aborts=given.flag("has_aborts"),
     )
 
@@ -304,10 +306,12 @@ def _source(given: _Fields) -> SourceSegment:
 
 
 def _epoch(given: _Fields, value: Any) -> tuple[int, int]:
-    if (
-        not isinstance(value, list | tuple)
-        or len(value) != 2
-        or not all(type(each) is int and 0 <= each <= given.number_max for each in value)
-    ):
+    if not isinstance(value, list | tuple) or [type(each) for each in value] != [int, int]:
         given.refuse("an epoch is not [epoch, first offset]")
-    return value[0], value[1]
+    epoch, start_offset = value
+    if not 0 <= epoch <= EPOCH_MAX or not 0 <= start_offset <= OFFSET_MAX:
+        given.refuse(
+            f"[{epoch}, {start_offset}] is no epoch and its first offset: those go from 0 to "
+            f"{EPOCH_MAX} and {OFFSET_MAX}"
+        )
+    return epoch, start_offset

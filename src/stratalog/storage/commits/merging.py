@@ -105,6 +105,8 @@ class CheckedFile:
     offset_index_bytes: int = 0
     time_index_bytes: int = 0
     has_time_ranges: bool = False
+    # Of its batches, if it keeps the epochs that they have.
+    latest_epoch: int = -1
 
     @property
     def path(self) -> str:

@@ -15,9 +15,11 @@ from stratalog.storage.commits.appending_work import AppendWork
 from stratalog.storage.commits.errors import CommitRefusedError
 from stratalog.storage.commits.journal import CommitJournal, Offsets, PendingCommit
 from stratalog.storage.commits.manifest import CommitKind, Manifest
+from stratalog.storage.commits.restoring import RestoreWork
 from stratalog.storage.commits.work import PartitionWork, WorkRecord
 from stratalog.storage.directory import LogDirectory
 from stratalog.storage.flushing import SYNC_FILE_SYSTEM_FROM, sync_all
+from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
 from stratalog.storage.sync_failures import is_failed_sync
 
@@ -67,6 +69,16 @@ class Commit:
     @property
     def logs(self) -> list[Log]:
         return [work.log for work in self._works]
+
+    @property
+    def leader_epochs(self) -> dict[TopicPartition, int]:
+        """Behind ``check``: the latest epochs of what is restored, which has epochs of its own.
+        Appends have to go on with later ones."""
+        return {
+            work.key: work.latest_epoch
+            for work in self._works
+            if isinstance(work, RestoreWork) and work.latest_epoch >= 0
+        }
 
     # --- steps --------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ from stratalog.storage.commits.errors import (
     ManifestError,
     StagedFileError,
 )
-from stratalog.storage.commits.manifest import Manifest, PartitionManifest, StagedFile
+from stratalog.storage.commits.manifest import EPOCH_MAX, Manifest, PartitionManifest, StagedFile
 from stratalog.storage.commits.work import (
     AsChecked,
     WorkRecord,
@@ -39,6 +39,7 @@ from stratalog.storage.commits.work import (
     topic_id_of,
 )
 from stratalog.storage.directory import Checkpoint, LogDirectory
+from stratalog.storage.epochs import LeaderEpochs
 from stratalog.storage.files import FileSystem, replace_file
 from stratalog.storage.handles import HandleCache
 from stratalog.storage.index import NO_TIMESTAMP, TimestampOffset
@@ -59,6 +60,7 @@ from stratalog.storage.rolling import RollCause, RollReason
 from stratalog.storage.segment import Segment, SegmentSizes
 from stratalog.storage.segments import Segments
 from stratalog.storage.snapshots import encode_snapshot
+from stratalog.storage.state_recovery import epochs_agree, epochs_of
 from stratalog.storage.time_range_writing import remove_time_ranges
 from stratalog.storage.transactions import AbortedTransaction
 
@@ -177,6 +179,9 @@ class RestoreWork:
         self._producers = ProducerStates(expiration_ms=log.context.producer_expiration_ms)
         self._checkpoints: tuple[Checkpoint, ...] = ()
         self.end_offset = self._leader_epoch = -1
+        # Of the batches and of what the manifest says about them.
+        self.latest_epoch = max((epoch for epoch, _ in part.epochs), default=-1)
+        self._epochs = [EpochEntry(*each) for each in part.epochs]
         self._is_paused = False
         self.record: WorkRecord = {}
         self._check_manifest()
@@ -239,6 +244,11 @@ class RestoreWork:
                     )
                 )
                 self._sync(self._checked[-1].path)
+        self.latest_epoch = max([self.latest_epoch, *(each.latest_epoch for each in self._checked)])
+        if self.latest_epoch > EPOCH_MAX:
+            raise StagedFileError(
+                staging.path, -1, f"a batch has leader epoch {self.latest_epoch}: none can follow"
+            )
         self._replay(staging.path)
         if self._part.log_start_offset > self.end_offset:
             self._refuse(f"it starts at {self._part.log_start_offset}, behind its end")
@@ -281,6 +291,7 @@ class RestoreWork:
                 end_offset=self.end_offset,
                 on_completed=on_completed,
             )
+            self._settle_epochs(Segments(segments))
             for segment in segments:
                 # One that lies there is nobody's word for anything.
                 self._files.unlink(segment.transaction_index.path, missing_ok=True)
@@ -292,6 +303,16 @@ class RestoreWork:
                 segment.discard()
         self._with_aborts = set(aborted)
         self._forget_producers()
+
+    def _settle_epochs(self, segments: Segments) -> None:
+        """As a recovery does: what the manifest says of epochs is a hint, the batches are the
+        truth. They may say nothing of the last epochs, in which nothing was appended."""
+        epochs, start = LeaderEpochs(self._files, "", self._epochs), self._part.log_start_offset
+        last = segments.active.last_header() if len(segments) else None
+        if not epochs_agree(epochs, segments, last, start, clean=False):
+            epochs.replace(epochs_of(segments))
+            epochs.truncate_from_start(start)
+            self._epochs = list(epochs.entries)
 
     def _forget_producers(self) -> None:
         """Their ids were given out elsewhere, and may be given to others here, whose batches must
@@ -314,7 +335,11 @@ class RestoreWork:
 
     def settle(self) -> WorkRecord:
         self._as_checked.refuse_others()
-        epochs = [list(each) for each in self._part.epochs if each[1] < self.end_offset]
+        epochs = [
+            [each.epoch, each.start_offset]
+            for each in self._epochs
+            if each.start_offset < self.end_offset
+        ]
         if self._leader_epoch > max((epoch for epoch, _ in epochs), default=-1):
             epochs.append([self._leader_epoch, self.end_offset])
         self.record = {
