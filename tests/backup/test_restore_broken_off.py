@@ -17,10 +17,12 @@ from backup_worlds import (
 
 from broker_fixture import running_broker
 from stratalog.cli.backup import _delete_topics, _make_topics
+from stratalog.errors import LogDirectoryError
 from stratalog.handover import handover as asking
 from stratalog.handover.errors import CommitUnknownError, HandoverError
 from stratalog.handover.handover import Handover
 from stratalog.handover.owning import owned, owner_config
+from stratalog.handover.restoring import restore_directory
 from stratalog.handover.restoring_commit import restore_topics
 from stratalog.metadata.topics import NewTopic
 from stratalog.storage.backup.errors import BackupDamagedError, BackupError
@@ -278,3 +280,45 @@ def test_what_cannot_be_restored_for_want_of_files_or_room_makes_no_topic(
         restore(damaged, other)
 
     assert {path.name for path in other.iterdir()} == before
+
+
+# --- into a directory of its own ----------------------------------------------------------------
+
+
+class Stops(OsFileSystem):
+    """Is interrupted when a checkpoint is written."""
+
+    def rename(self, source: str, target: str) -> None:
+        if target.endswith("replication-offset-checkpoint"):
+            raise KeyboardInterrupt
+        super().rename(source, target)
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_restore_that_is_interrupted_leaves_no_directory_that_it_has_made(
+    tmp_path: Path, source: Path, is_there: bool
+) -> None:
+    store, new = store_at(tmp_path / "backups"), tmp_path / "new"
+    plan = plan_restore(store, choose_backup(store))
+    if is_there:
+        new.mkdir()
+
+    with pytest.raises(KeyboardInterrupt):
+        restore_directory(store, plan, str(new), files=Stops())
+
+    assert {each.name for each in new.glob("*")} <= {".lock"}
+    assert new.exists() is is_there
+    restore_directory(store, plan, str(new))
+    assert log_bytes(new) == log_bytes(source)
+
+
+def test_a_broker_says_of_an_unfinished_restore_what_it_is_and_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "new" / ".stratalog-restoring").mkdir(parents=True)
+
+    with (
+        pytest.raises(LogDirectoryError, match="did not come to its end"),
+        owned(owner_config(str(tmp_path / "new"), {})),
+    ):
+        raise AssertionError("it was opened")
+
+    assert not (tmp_path / "new" / ".lock").exists()

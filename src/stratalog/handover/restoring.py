@@ -18,13 +18,13 @@ from stratalog.metadata.names import random_topic_id
 from stratalog.metadata.producer_ids import PRODUCER_ID_BLOCK_SIZE
 from stratalog.metadata.sqlite_store import METADATA_FILE, SqliteMetadataStore
 from stratalog.storage.backup.copying import Progress
-from stratalog.storage.backup.laying_out import RESTORING_DIRECTORY, DirectoryRestore
+from stratalog.storage.backup.laying_out import DirectoryRestore
 from stratalog.storage.backup.manifest import BackupManifest, TopicBackup
 from stratalog.storage.backup.restore_plan import RestoredSegment, RestorePlan
 from stratalog.storage.backup.store import BackupStore
 from stratalog.storage.checkpoint import parse_id
 from stratalog.storage.files import FileSystem, OsFileSystem
-from stratalog.storage.layout import META_PROPERTIES, TopicPartition
+from stratalog.storage.layout import META_PROPERTIES, RESTORING_DIRECTORY, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

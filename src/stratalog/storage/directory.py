@@ -39,6 +39,7 @@ from stratalog.storage.layout import (
     META_PROPERTIES,
     RECOVERY_POINT_CHECKPOINT,
     REMOTE_INDEX_CACHE,
+    RESTORING_DIRECTORY,
     ReplicaDirectoryName,
     TopicPartition,
     parse_replica_directory,
@@ -225,6 +226,11 @@ class LogDirectory:
         for entry in sorted(self.files.list(self.path), key=lambda entry: entry.name):
             if not entry.is_directory or entry.name == REMOTE_INDEX_CACHE:
                 continue
+            if entry.name == RESTORING_DIRECTORY:
+                raise StorageError(
+                    f"{self.path}: a backup is being restored into it, or was and did not come to "
+                    "its end. Wait for it, or run 'stratalog log restore' again, which begins anew"
+                )
             parsed = parse_replica_directory(entry.name)
             if parsed.topic_partition.topic != CLUSTER_METADATA_TOPIC:
                 found.append((self._file(entry.name), parsed))

@@ -11,6 +11,7 @@
 <log dir>/orders-3/.stratalog/staging/<32 hex>/        files that others want to become part of it
 <log dir>/.stratalog-staging-<32 hex>                  those files' lease: until then they stay
 <log dir>/.stratalog-commits                           the commit journal
+<log dir>/.stratalog-restoring/                        a backup is being restored: not whole yet
 """
 
 import os
@@ -59,6 +60,7 @@ LEASE_FILE_PREFIX = ".stratalog-lease-"
 STAGING_DIRECTORY = f"{OWN_DIRECTORY}/staging"
 STAGING_FILE_PREFIX = ".stratalog-staging-"
 COMMIT_JOURNAL = ".stratalog-commits"
+RESTORING_DIRECTORY = ".stratalog-restoring"
 REMOTE_INDEX_CACHE = "remote-log-index-cache"
 
 DELETE_DIRECTORY = "-delete"

@@ -34,13 +34,12 @@ from stratalog.storage.layout import (
     LOG_SUFFIX,
     PARTITION_METADATA,
     RECOVERY_POINT_CHECKPOINT,
+    RESTORING_DIRECTORY,
     SNAPSHOT_SUFFIX,
     replica_directory,
     segment_file,
 )
 from stratalog.topic_names import CLUSTER_METADATA_TOPIC
-
-RESTORING_DIRECTORY = ".stratalog-restoring"
 
 
 class DirectoryRestore:
@@ -99,21 +98,31 @@ class DirectoryRestore:
         # Whoever starts a broker on it meanwhile is told who has it.
         lock = self._files.lock(self._in(LOCK_FILE))
         try:
-            self._begin()
+            self.check()  # somebody may have had it until now
             try:
+                self._begin()
                 self._fill()
                 finish()
+                self._files.sync_file_system(self._log_dir)
             except BaseException:
                 with suppress(DiskError):
-                    self._clear()
-                    self._files.sync_directory(self._log_dir)
-                    self._files.remove_directory(self._in(RESTORING_DIRECTORY))
+                    self._undo(is_new=is_new)
                 raise
-            self._files.sync_file_system(self._log_dir)
             self._files.remove_directory(self._in(RESTORING_DIRECTORY))
             self._files.sync_directory(self._log_dir)
         finally:
             lock.release()
+
+    def _undo(self, *, is_new: bool) -> None:
+        """The mark goes last. So does the lock, which is still held: of a directory that is taken
+        away nobody else can have it."""
+        self._clear()
+        self._files.sync_directory(self._log_dir)
+        if self._is_unfinished:
+            self._files.remove_directory(self._in(RESTORING_DIRECTORY))
+        if is_new:
+            self._files.unlink(self._in(LOCK_FILE), missing_ok=True)
+            self._files.remove_directory(self._log_dir)
 
     def _begin(self) -> None:
         if self._is_unfinished:
