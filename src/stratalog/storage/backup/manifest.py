@@ -5,7 +5,7 @@
                 "next_producer_id": 2000},
      "topics": [{"name": "orders", "topic_id": "…", "partition_count": 3, "configs": {…},
        "partitions": [{"partition": 0, "log_start_offset": 0, "end_offset": 900,
-         "epochs": [[0, 0]], "producer_id_max": 17,
+         "log_end_offset": 950, "epochs": [[0, 0]], "producer_id_max": 17,
          "snapshots": {"900": {"digest": …, "size_bytes": 10}},
          "segments": [{"base_offset": 0, "next_offset": 900, "record_count": 900,
            "max_timestamp_ms": …, "producer_id_max": -1, "damage": "",
@@ -14,9 +14,11 @@
      "controller": {"quorum-state": …}, "notes": [], "digest": "<sha256 of all the rest>"}
 
 Every manifest is complete: to restore it, no other is needed. ``configs`` is null where nobody
-could say what they are. ``source`` of a segment is how its file looked, so that the next backup
-knows without reading it that it has not changed. ``controller`` are files of Apache Kafka's own
-``__cluster_metadata-0``. ``digest`` seals the manifest: one that was changed is not believed.
+could say what they are. ``log_end_offset`` is where the log ended when the backup was begun, which
+is behind ``end_offset`` if not all of it was taken; it is missing in what older versions wrote.
+``source`` of a segment is how its file looked, so that the next backup knows without reading it
+that it has not changed. ``controller`` are files of Apache Kafka's own ``__cluster_metadata-0``.
+``digest`` seals the manifest: one that was changed is not believed.
 """
 
 import json
@@ -27,7 +29,8 @@ from typing import Any, NoReturn
 
 from stratalog.errors import TopicNameError
 from stratalog.storage.backup.errors import BackupDamagedError
-from stratalog.storage.json_fields import JsonFields, digest_of
+from stratalog.storage.checkpoint import parse_id
+from stratalog.storage.json_fields import JsonFields, digest_of, is_text
 from stratalog.storage.layout import (
     INDEX_SUFFIXES,
     LOG_SUFFIX,
@@ -37,6 +40,12 @@ from stratalog.storage.layout import (
 
 VERSION = 1
 CONTENT_BYTES_MAX = 1 << 30
+
+_OFFSET_MAX = 2**63 - 1
+_CREATED_MS_MAX = 253_402_300_799_999  # the last moment of the year 9999
+_INT32_MAX = 2**31 - 1
+# More than Kafka could serve: each of them is a row of the metadata that a restore writes.
+_PARTITIONS_MAX = 1_000_000
 
 _BACKUP_ID = re.compile(r"[0-9]{8}T[0-9]{9}Z-[0-9a-f]{8}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -84,7 +93,10 @@ class StoredSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionBackup:
-    """One log, up to ``end_offset``. ``snapshots`` are those of its producers, by offset."""
+    """One log, up to ``end_offset``. ``snapshots`` are those of its producers, by offset.
+
+    ``log_end_offset`` is -1 in backups of older versions, which did not note it.
+    """
 
     partition: int
     log_start_offset: int
@@ -93,6 +105,7 @@ class PartitionBackup:
     segments: tuple[StoredSegment, ...]
     snapshots: Mapping[int, StoredFile] = field(default_factory=dict)
     producer_id_max: int = -1
+    log_end_offset: int = -1
 
     @property
     def files(self) -> Iterator[StoredFile]:
@@ -162,6 +175,11 @@ class BackupManifest:
         return json.dumps({**body, "digest": digest_of(body)}, separators=(",", ":")).encode()
 
 
+def as_unicode(text: str) -> str:
+    """Names of files need not be Unicode; what a manifest says of them is."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def is_backup_id(text: str) -> bool:
     return _BACKUP_ID.fullmatch(text) is not None
 
@@ -180,19 +198,18 @@ def decode_manifest(path: str, content: bytes) -> BackupManifest:
     given.check_seal(VERSION)
     return BackupManifest(
         backup_id=given.matching("backup_id", _BACKUP_ID),
-        created_ms=given.number("created_ms"),
+        created_ms=given.number("created_ms", 0, _CREATED_MS_MAX),
         parent=given.text("parent"),
         source=_source(given.inner("source")),
         topics=tuple(_topic(each) for each in given.rows("topics")),
         controller=_files(given.inner("controller"), _CONTROLLER_FILE),
-        notes=tuple(each for each in given.list("notes") if isinstance(each, str)),
+        # Sentences, some about files whose names are no text.
+        notes=tuple(as_unicode(each) for each in given.list("notes") if isinstance(each, str)),
     )
 
 
 class _Fields(JsonFields):
     """A JSON object of a manifest; ``what`` it is."""
-
-    number_max = 2**64 - 1  # an inode's number takes all of its 64 bits
 
     def __init__(self, path: str, values: Any, what: str) -> None:
         self.path = path
@@ -202,6 +219,17 @@ class _Fields(JsonFields):
     def refuse(self, reason: str) -> NoReturn:
         raise BackupDamagedError(self.path, f"{self.what}: {reason}")
 
+    def topic_or_directory_id(self, name: str) -> str:
+        """Kafka's text form of an id, or nothing."""
+        value = self.text(name)
+        try:
+            is_one = not value or parse_id(value).int != 0
+        except ValueError:
+            is_one = False
+        if not is_one:
+            self.refuse(f"{name} is {value[:100]!r}, which is no id")
+        return value
+
     def inner(self, name: str) -> "_Fields":
         return _Fields(self.path, self.values.get(name), name)
 
@@ -210,12 +238,16 @@ class _Fields(JsonFields):
             yield _Fields(self.path, each, f"one of {name}")
 
 
+class _FileFields(_Fields):
+    number_max = 2**64 - 1  # an inode's number takes all of its 64 bits
+
+
 def _source(given: _Fields) -> BackupSource:
     return BackupSource(
-        path=given.path_text("path"),
+        path=as_unicode(given.path_text("path")),
         cluster_id=given.text("cluster_id"),
-        node_id=given.number("node_id", -1),
-        directory_id=given.text("directory_id"),
+        node_id=given.number("node_id", -1, _INT32_MAX),
+        directory_id=given.topic_or_directory_id("directory_id"),
         owner=given.text("owner"),
         next_producer_id=given.number("next_producer_id", -1),
     )
@@ -228,16 +260,18 @@ def _topic(given: _Fields) -> TopicBackup:
         given.refuse(str(error))
     partitions = tuple(_partition(each) for each in given.rows("partitions"))
     numbers = {each.partition for each in partitions}
-    count = given.number("partition_count")
-    if len(numbers) != len(partitions) or max(numbers, default=-1) >= min(count, 2**31):
+    count = given.number("partition_count", 0, _PARTITIONS_MAX)
+    if len(numbers) != len(partitions) or max(numbers, default=-1) >= count:
         given.refuse(f"{name} has {count} partitions and names others, or one twice")
     configs = given.values.get("configs")
     if configs is not None:
         told = given.inner("configs")
+        if not all(map(is_text, told.values)):
+            told.refuse("a name has a half of a character: it cannot be written as UTF-8")
         configs = {each: told.text(each) for each in told.values}
     return TopicBackup(
         name=name,
-        topic_id=given.text("topic_id"),
+        topic_id=given.topic_or_directory_id("topic_id"),
         partition_count=count,
         configs=configs,
         partitions=partitions,
@@ -251,10 +285,13 @@ def _partition(given: _Fields) -> PartitionBackup:
         if not at < each.base_offset <= each.next_offset <= end_offset:
             given.refuse(f"its segment {each.base_offset} does not follow the one before")
         at = max(each.base_offset, each.next_offset - 1)
+    log_start_offset = given.number("log_start_offset")
+    if log_start_offset > end_offset:
+        given.refuse(f"it starts at {log_start_offset}, behind its end at {end_offset}")
     snapshots = given.inner("snapshots")
     return PartitionBackup(
         partition=given.number("partition"),
-        log_start_offset=given.number("log_start_offset"),
+        log_start_offset=log_start_offset,
         end_offset=end_offset,
         epochs=tuple(_epoch(given, each) for each in given.list("epochs")),
         segments=segments,
@@ -263,11 +300,14 @@ def _partition(given: _Fields) -> PartitionBackup:
             for name, file in _files(snapshots, re.compile(r"[0-9]{1,19}")).items()
         },
         producer_id_max=given.number("producer_id_max", -1),
+        log_end_offset=given.number("log_end_offset", -1)
+        if "log_end_offset" in given.values
+        else -1,
     )
 
 
 def _offset(given: _Fields, text: str) -> int:
-    if int(text) >= 2**63:
+    if int(text) > _OFFSET_MAX:
         given.refuse(f"{text} is no offset")
     return int(text)
 
@@ -275,11 +315,13 @@ def _offset(given: _Fields, text: str) -> int:
 def _epoch(given: _Fields, value: Any) -> tuple[int, int]:
     if not isinstance(value, list) or [type(each) for each in value] != [int, int]:
         given.refuse("an epoch is not [epoch, first offset]")
+    if not 0 <= value[0] <= _INT32_MAX or not 0 <= value[1] <= _OFFSET_MAX:
+        given.refuse(f"{value} is no epoch with its first offset")
     return value[0], value[1]
 
 
 def _segment(given: _Fields) -> StoredSegment:
-    source = given.inner("source")
+    source = _FileFields(given.path, given.values.get("source"), "source")
     suffixes = "|".join(map(re.escape, (LOG_SUFFIX, *INDEX_SUFFIXES)))
     files = _files(given.inner("files"), re.compile(suffixes))
     if LOG_SUFFIX not in files:
@@ -290,7 +332,7 @@ def _segment(given: _Fields) -> StoredSegment:
         record_count=given.number("record_count"),
         max_timestamp_ms=given.number("max_timestamp_ms", -(2**63)),
         producer_id_max=given.number("producer_id_max", -1),
-        damage=given.path_text("damage"),
+        damage=as_unicode(given.path_text("damage")),
         files=files,
         source=SourceFile(
             inode=source.number("inode"),
