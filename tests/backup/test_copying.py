@@ -1,6 +1,7 @@
 """Walking batches in pieces of any size, as files are read; and copying segments to a store."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -99,6 +100,21 @@ def test_the_beginning_of_a_segment_has_no_indexes_since_they_are_of_the_whole(
     part = copied(tmp_path, listed(tmp_path / "0.log", len(log_of([5])), more_bytes=9))
     assert (set(whole.files), set(part.files)) == ({".log", ".index"}, {".log"})
     assert (whole.next_offset, part.next_offset) == (2, 1)
+
+
+def test_a_segment_that_was_copied_without_indexes_gets_them_and_is_not_read_again(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "0.log"
+    path.write_bytes(log_of([5, 5]))
+    closed = listed(path, path.stat().st_size)
+    active = copied(tmp_path, replace(closed, read_indexes=dict))
+    path.unlink()
+
+    known = copied(tmp_path, closed, [active])
+
+    assert (set(active.files), set(known.files)) == ({".log"}, {".log", ".index"})
+    assert known.log == active.log
 
 
 def test_a_segment_that_was_damaged_is_read_again_and_a_sound_one_is_not(tmp_path: Path) -> None:

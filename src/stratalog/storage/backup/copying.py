@@ -7,7 +7,7 @@ content of a file that the store holds is not written again.
 import hashlib
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from typing_extensions import Buffer
 
@@ -125,7 +125,7 @@ class Copier:
         known = self._known.get((directory, wanted.source))
         if known is not None and self._is_held(known, wanted):
             self._progress(wanted.size_bytes)
-            return known
+            return self._with_indexes(known, wanted)
         walk, producer_id_max = BatchWalk(wanted.base_offset), -1
 
         def look(piece: memoryview) -> None:
@@ -159,6 +159,13 @@ class Copier:
             source=wanted.source,
             damage=f"at byte {scan.position}: {fault}" if fault else "",
         )
+
+    def _with_indexes(self, known: StoredSegment, wanted: SegmentToCopy) -> StoredSegment:
+        """A segment that was copied as the active one came without."""
+        if len(known.files) > 1 or not wanted.is_whole:
+            return known
+        indexes = {suffix: self.copy_bytes(data) for suffix, data in wanted.read_indexes().items()}
+        return replace(known, files={**known.files, **indexes})
 
     def _is_held(self, known: StoredSegment, wanted: SegmentToCopy) -> bool:
         return known.log.size_bytes == wanted.size_bytes and all(
@@ -210,6 +217,20 @@ def known_segments(
         for segment in segments
         if not segment.damage and segment.source.inode
     }
+
+
+def check_batches(store: BackupStore, stored: StoredSegment, walk: BatchWalk) -> None:
+    """Refuse a segment whose batches, which ``walk`` was fed, contradict what is said of it: a log
+    that was given their offsets by its name would hold others."""
+    fault = walk.fault
+    next_offset = max(walk.scan.next_offset, stored.base_offset)
+    if not fault and next_offset != stored.next_offset:
+        fault = f"its batches end at offset {next_offset}, not at {stored.next_offset}"
+    if fault:
+        raise BackupDamagedError(
+            store.path(stored.log),
+            f"it does not fit segment {stored.base_offset} of the backup's manifest: {fault}",
+        )
 
 
 def read_checked(

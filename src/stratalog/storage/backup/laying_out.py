@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from stratalog.errors import DiskError
-from stratalog.storage.backup.copying import Progress, read_checked
+from stratalog.storage.backup.copying import BatchWalk, Progress, check_batches, read_checked
 from stratalog.storage.backup.errors import BackupError
 from stratalog.storage.backup.manifest import BackupSource, StoredFile
 from stratalog.storage.backup.restore_plan import RestoredPartition, RestoredSegment, RestorePlan
@@ -195,7 +195,10 @@ class DirectoryRestore:
     def _segment(self, directory: str, segment: RestoredSegment) -> None:
         stored = segment.stored
         path = segment_file(directory, stored.base_offset, LOG_SUFFIX)
-        self._copy(stored.log, path, segment.size_bytes)
+        walk = BatchWalk(stored.base_offset)
+        self._copy(stored.log, path, segment.size_bytes, walk.feed)
+        if not stored.damage:
+            check_batches(self._store, stored, walk)
         if not segment.is_whole:
             return  # its indexes speak of more; they are built again when the log is opened
         for suffix in INDEX_SUFFIXES:
@@ -203,8 +206,15 @@ class DirectoryRestore:
                 index = segment_file(directory, stored.base_offset, suffix)
                 self._copy(stored.files[suffix], index)
 
-    def _copy(self, stored: StoredFile, path: str, size_bytes: int | None = None) -> None:
-        """Copy a file of the store, or its beginning; all of it is read and summed."""
+    def _copy(
+        self,
+        stored: StoredFile,
+        path: str,
+        size_bytes: int | None = None,
+        look: Callable[[memoryview], object] = lambda _piece: None,
+    ) -> None:
+        """Copy a file of the store, or its beginning; all of it is read and summed. ``look`` is
+        shown what is copied."""
         limit = stored.size_bytes if size_bytes is None else size_bytes
         file = self._files.open(path, create=True)
         position = 0
@@ -214,6 +224,7 @@ class DirectoryRestore:
             kept = piece[: max(limit - position, 0)]
             if len(kept):
                 file.write_at(position, [kept])
+                look(kept)
             position += len(kept)
             self._progress(len(kept))
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from stratalog.errors import DiskError
-from stratalog.storage.backup.copying import BatchWalk, Progress, read_checked
+from stratalog.storage.backup.copying import BatchWalk, Progress, check_batches, read_checked
 from stratalog.storage.backup.errors import BackupError
 from stratalog.storage.backup.manifest import StoredSegment
 from stratalog.storage.backup.restore_plan import RestoredPartition, RestoredSegment
@@ -90,6 +90,7 @@ class BackupStaging:
 
         try:
             read_checked(self._store, stored.log, take)
+            check_batches(self._store, stored, walk)
             file.sync()
         finally:
             with suppress(DiskError):
