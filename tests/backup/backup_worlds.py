@@ -2,9 +2,10 @@
 
 import contextlib
 import io
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
@@ -15,11 +16,13 @@ from stratalog.handover.owning import owned, owner_config
 from stratalog.handover.restoring import restore_directory
 from stratalog.metadata.topics import NewTopic
 from stratalog.records import AppendOrigin, Record, build_batch, build_end_transaction_marker
-from stratalog.storage.backup.restore_plan import choose_backup, plan_restore
+from stratalog.storage.backup.choosing import choose_backup
+from stratalog.storage.backup.restore_plan import plan_restore
 from stratalog.storage.backup.store import LocalBackupStore
 from stratalog.storage.check import check
 from stratalog.storage.files import OsFileSystem
 from stratalog.storage.findings import Kind
+from stratalog.storage.json_fields import digest_of
 
 START_MS = 1_700_000_000_000
 SMALL_SEGMENTS = {"segment.bytes": "1048576"}
@@ -103,12 +106,21 @@ def restored(
     is_sound: bool = True,
 ) -> None:
     store = store_at(target)
-    manifest = choose_backup(store, at=at, until_ms=until_ms, topics=topics)
+    manifest = choose_backup(store, at=at, until_ms=until_ms, topics=topics).manifest
     plan = plan_restore(store, manifest, topics=topics, until_ms=until_ms)
     restore_directory(store, plan, str(log_dir))
     # What is only cut has no indexes yet: they are built when it is opened.
     found = [each for each in check(str(log_dir)) if each.kind is not Kind.MISSING_FILE]
     assert found == [] or not is_sound
+
+
+def resealed(store: LocalBackupStore, backup_id: str, change: Callable[[Any], None]) -> Path:
+    """Its manifest, with a change that whoever wrote it could have made."""
+    path = Path(store.manifest_path(backup_id))
+    body = {name: each for name, each in json.loads(path.read_bytes()).items() if name != "digest"}
+    change(body)
+    path.write_text(json.dumps({**body, "digest": digest_of(body)}))
+    return path
 
 
 def log_bytes(log_dir: Path) -> dict[str, bytes]:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from stratalog.config import BrokerConfig, TopicConfig
 from stratalog.handover.backing_up import BackupOptions, BackupResult, back_up
 from stratalog.records import Record, build_batch
+from stratalog.storage.backup.choosing import choose_backup
 from stratalog.storage.backup.laying_out import DirectoryRestore
-from stratalog.storage.backup.restore_plan import choose_backup, plan_restore
+from stratalog.storage.backup.restore_plan import plan_restore
 from stratalog.storage.backup.staging import BackupStaging
 from stratalog.storage.backup.store import LocalBackupStore
 from stratalog.storage.checkpoint import read_offsets
@@ -111,7 +112,7 @@ class World:
     def restoring(
         self, disk: SimulatedFileSystem, *, at: str | None = None, until_ms: int | None = None
     ) -> DirectoryRestore:
-        manifest = choose_backup(self.store, at=at, until_ms=until_ms)
+        manifest = choose_backup(self.store, at=at, until_ms=until_ms).manifest
         plan = plan_restore(self.store, manifest, until_ms=until_ms)
         return DirectoryRestore(disk, LOG_DIR, self.store, plan)
 
@@ -129,7 +130,7 @@ class World:
 
 def staged(world: World, disk: SimulatedFileSystem, *, until_ms: int | None = None) -> Manifest:
     """The newest backup, staged for ``orders-0``."""
-    manifest = choose_backup(world.store, until_ms=until_ms)
+    manifest = choose_backup(world.store, until_ms=until_ms).manifest
     plan = plan_restore(world.store, manifest, until_ms=until_ms)
     held = open_staging(disk, LOG_DIR, holder="a test", seconds=60, clock=world.clock)
     staging = BackupStaging(disk, world.store, held)

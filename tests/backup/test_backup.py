@@ -25,9 +25,9 @@ import stratalog as engine
 from stratalog.handover.backing_up import BackupOptions, back_up
 from stratalog.records import build_batch
 from stratalog.storage.backup.checking import check_store
+from stratalog.storage.backup.choosing import choose_backup
 from stratalog.storage.backup.errors import BackupDamagedError, BackupError
 from stratalog.storage.backup.manifest import decode_manifest
-from stratalog.storage.backup.restore_plan import choose_backup
 from stratalog.storage.check import check
 from stratalog.testing import ManualClock
 
@@ -146,7 +146,8 @@ def test_a_moment_comes_from_the_first_backup_that_was_made_then_or_later(tmp_pa
         made.append(back_up(str(source), store, BackupOptions(), clock=clock).manifest.backup_id)
 
     def chosen(after_ms: int) -> int:
-        return made.index(choose_backup(store, until_ms=START_MS + after_ms).backup_id)
+        chosen = choose_backup(store, until_ms=START_MS + after_ms)
+        return made.index(chosen.manifest.backup_id)
 
     assert [chosen(each) for each in (-1, 0, 1, 1_000, 1_001, 9_000)] == [0, 0, 1, 1, 2, 2]
 

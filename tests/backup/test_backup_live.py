@@ -1,6 +1,7 @@
 """Backups beside an owner that goes on, and what a broker makes of a restored directory."""
 
 import json
+import uuid
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,13 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from broker_fixture import running_broker
 from stratalog.handover.backing_up import BackupOptions, back_up
+from stratalog.scans.errors import MissingTopicError
 from stratalog.scans.leasing import ask_leases
 from stratalog.storage.backup.errors import BackupError
-from stratalog.storage.files import File, OsFileSystem
+from stratalog.storage.check import check
+from stratalog.storage.checkpoint import write_topic_id
+from stratalog.storage.files import Entry, File, OsFileSystem
+from stratalog.storage.layout import TopicPartition as LogName
 
 
 def made(bootstrap_server: str, topic: str, **configs: str) -> None:
@@ -125,6 +130,124 @@ def test_offsets_of_groups_come_with_the_topic_that_keeps_them(tmp_path: Path) -
         assert found.offset == committed_at
 
 
+def test_a_restored_directory_gives_out_no_producer_id_that_the_first_has_or_goes_on_to(
+    tmp_path: Path,
+) -> None:
+    source, target, copy = tmp_path / "logs", tmp_path / "backups", tmp_path / "copy"
+    with running_broker(source) as broker:
+        made(broker.bootstrap_server, "orders")
+        produced(broker.bootstrap_server, "orders", 1)
+        manifest = backed_up(source, target).manifest  # no batch of a producer is in it
+        given = broker.broker.services.store.image.next_producer_id
+        for _ in range(3):
+            produced(broker.bootstrap_server, "orders", 1)
+            after = broker.call(broker.broker.services.store.allocate_producer_ids)
+
+    assert (manifest.source.next_producer_id, manifest.topics[0].partitions[0].segments) == (
+        given,
+        (),
+    )
+    restored(target, copy)
+    with running_broker(copy) as broker:
+        assert broker.broker.services.store.allocate_producer_ids()[0] > after[-1]
+
+
+def test_of_an_active_segment_beside_a_broker_the_log_alone_is_taken(tmp_path: Path) -> None:
+    source, target, copy = tmp_path / "logs", tmp_path / "backups", tmp_path / "copy"
+    with running_broker(source) as broker:
+        made(broker.bootstrap_server, "orders")
+        produced(broker.bootstrap_server, "orders", 10)
+        first = backed_up(source, target, include_active=True)
+        again = backed_up(source, target, include_active=True)
+        log = broker.broker.services.logs.get(LogName("orders", 0))
+        rolled = back_up(
+            str(source),
+            store_at(tmp_path / "others"),
+            BackupOptions(include_active=True),
+            progress=lambda _bytes: broker.call(log.roll),  # its indexes are whole ever since
+        )
+
+    assert set(rolled.manifest.topics[0].partitions[0].segments[0].files) == {".log"}
+    (segment,) = first.manifest.topics[0].partitions[0].segments
+    assert set(segment.files) == {".log"}
+    assert (again.copied_bytes, again.read_bytes) == (0, 0)
+    restored(target, copy)
+    with running_broker(copy) as broker:
+        assert consumed(broker.bootstrap_server, "orders") == list(range(10))
+    assert check(str(copy)) == []
+
+
+def test_indexes_that_whoever_was_killed_had_preallocated_are_not_taken(tmp_path: Path) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    write(source, {("orders", 0): [rows(4 * n, 4) for n in range(2)]})
+    index = source / "orders-0" / f"{0:020d}.index"
+    index.write_bytes(index.read_bytes() + bytes(8 << 10))
+
+    (segment,) = backed_up(source, target).manifest.topics[0].partitions[0].segments
+
+    assert set(segment.files) == {".log"}
+
+
+class Deleting(OsFileSystem):
+    """Deletes ``orders-0`` as its first segment is opened, and makes it anew with another id."""
+
+    def __init__(self, *, anew: bool) -> None:
+        self.anew = anew
+
+    def open(self, path: str, *, create: bool = False, writable: bool = True) -> File:
+        file = super().open(path, create=create, writable=writable)
+        directory = Path(path).parent
+        if path.endswith(f"orders-0/{0:020d}.log") and directory.is_dir():
+            directory.rename(directory.with_name("gone"))
+            if self.anew:
+                directory.mkdir()
+                write_topic_id(self, f"{directory}/partition.metadata", uuid.uuid4())
+        return file
+
+
+@pytest.mark.parametrize(
+    ("anew", "sentence"),
+    [
+        (False, "orders-0 was deleted while it was backed up, and is left out"),
+        (True, "orders was deleted and made anew while it was backed up, and is left out"),
+    ],
+)
+def test_a_topic_that_is_deleted_while_it_is_copied_is_left_out_and_that_is_told(
+    tmp_path: Path, anew: bool, sentence: str
+) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    batches = [rows(4 * n, 4) for n in range(4)]
+    write(source, {(topic, 0): batches for topic in ("kept", "orders")})
+    write_topic_id(OsFileSystem(), f"{source}/orders-0/partition.metadata", uuid.uuid4())
+
+    result = back_up(str(source), store_at(target), files=Deleting(anew=anew))
+
+    assert [each.name for each in result.manifest.topics] == ["kept"]
+    assert sentence in result.notes
+    restored(target, tmp_path / "copy")
+
+
+def test_a_topic_that_is_deleted_behind_the_listing_of_names_fails_no_backup(
+    tmp_path: Path,
+) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    write(source, {(topic, 0): [rows(0, 4)] for topic in ("kept", "orders")})
+
+    class Listing(OsFileSystem):
+        def list(self, path: str) -> list[Entry]:
+            found = super().list(path)
+            if path == str(source) and (source / "orders-0").is_dir():
+                (source / "orders-0").rename(tmp_path / "gone")
+            return found
+
+    result = back_up(str(source), store_at(target), files=Listing())
+
+    assert [each.name for each in result.manifest.topics] == ["kept"]
+    (tmp_path / "gone").rename(source / "orders-0")
+    with pytest.raises(MissingTopicError):
+        back_up(str(source), store_at(target), BackupOptions(topics=("orders",)), files=Listing())
+
+
 def test_what_vanishes_while_it_is_copied_is_looked_at_again(tmp_path: Path) -> None:
     source, target, copy = tmp_path / "logs", tmp_path / "backups", tmp_path / "copy"
     write(source, {("orders", 0): [rows(4 * n, 4) for n in range(12)]})
@@ -177,6 +300,9 @@ def test_the_commands_tell_what_they_did(tmp_path: Path) -> None:
     [
         (["backup", "{target}"], "Name the log directory with --log-dir"),
         (["backup", "{logs}/inside", "--log-dir", "{logs}"], "is inside"),
+        (["backup", "{target}", "--log-dir", "{target}/incoming"], "is inside"),
+        (["restore", "{target}", "--log-dir", "{target}/incoming"], "is inside"),
+        (["restore", "{target}", "--log-dir", "{target}", "--dry-run"], "is inside"),
         (["backup", "{target}", "--log-dir", "{logs}", "--topic", "no"], "no"),
         (["backup", "{nowhere}", "--check"], "holds no backups"),
         (["restore", "{nowhere}", "--log-dir", "{copy}"], "holds no backups"),
@@ -194,6 +320,7 @@ def test_what_cannot_be_done_is_one_sentence(
     done = stratalog("log", *(each.format(**places) for each in arguments))
 
     is_misread = sentence.startswith(("Name", "is inside", "milli"))
+    assert not (places["target"] / "incoming").exists()
     assert done.exit_code == (2 if is_misread else 1)
     assert sentence in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -25,8 +25,9 @@ from stratalog.handover.owning import owned, owner_config
 from stratalog.handover.restoring import restore_directory
 from stratalog.handover.restoring_commit import restore_topics
 from stratalog.metadata.topics import NewTopic
+from stratalog.storage.backup.choosing import choose_backup
 from stratalog.storage.backup.errors import BackupDamagedError, BackupError
-from stratalog.storage.backup.restore_plan import choose_backup, plan_restore
+from stratalog.storage.backup.restore_plan import plan_restore
 from stratalog.storage.backup.staging import BackupStaging
 from stratalog.storage.check import check
 from stratalog.storage.commits.errors import CommitBusyError, CommitRefusedError
@@ -40,7 +41,7 @@ def restore(
     target: Path, log_dir: Path, *, files: FileSystem | None = None, **named: object
 ) -> None:
     store = store_at(target)
-    plan = plan_restore(store, choose_backup(store))
+    plan = plan_restore(store, choose_backup(store).manifest)
     restore_topics(store, plan, str(log_dir), files=files, **named)  # type: ignore[arg-type]
 
 
@@ -299,7 +300,7 @@ def test_a_restore_that_is_interrupted_leaves_no_directory_that_it_has_made(
     tmp_path: Path, source: Path, is_there: bool
 ) -> None:
     store, new = store_at(tmp_path / "backups"), tmp_path / "new"
-    plan = plan_restore(store, choose_backup(store))
+    plan = plan_restore(store, choose_backup(store).manifest)
     if is_there:
         new.mkdir()
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from backup_worlds import (
@@ -12,6 +13,7 @@ from backup_worlds import (
     log_bytes,
     produced,
     produced_rows,
+    resealed,
     rows,
     served,
     store_at,
@@ -29,7 +31,9 @@ from stratalog.handover.handover import Handover
 from stratalog.handover.owning import owned, owner_config
 from stratalog.handover.restoring import RestoreResult, restore_directory, retention_notes
 from stratalog.handover.restoring_commit import restore_topics
-from stratalog.storage.backup.restore_plan import choose_backup, plan_restore
+from stratalog.storage.backup.choosing import choose_backup
+from stratalog.storage.backup.errors import BackupDamagedError
+from stratalog.storage.backup.restore_plan import plan_restore
 from stratalog.storage.check import check
 from stratalog.storage.commits.errors import CommitRefusedError, StagedFileError
 from stratalog.storage.commits.manifest import EPOCH_MAX, Manifest
@@ -39,7 +43,8 @@ from stratalog.testing import ManualClock, SimulatedFileSystem
 
 def committed(target: Path, log_dir: Path, *, until_ms: int | None = None) -> RestoreResult:
     store = store_at(target)
-    plan = plan_restore(store, choose_backup(store, until_ms=until_ms), until_ms=until_ms)
+    manifest = choose_backup(store, until_ms=until_ms).manifest
+    plan = plan_restore(store, manifest, until_ms=until_ms)
     result = restore_topics(store, plan, str(log_dir))
     assert check(str(log_dir)) == []
     return result
@@ -163,6 +168,25 @@ def test_a_topic_that_is_not_there_is_made_with_the_configs_it_had(tmp_path: Pat
     assert log_bytes(other) == log_bytes(source)
 
 
+def test_a_segment_whose_batches_are_not_those_of_the_manifest_is_not_staged(
+    tmp_path: Path,
+) -> None:
+    source, target, other = tmp_path / "logs", tmp_path / "backups", tmp_path / "other"
+    write(source, {("orders", 0): [rows(4 * n, 4) for n in range(6)]})
+    manifest = backed_up(source, target).manifest
+
+    def change(fields: Any) -> None:
+        fields["topics"][0]["partitions"][0]["segments"][0]["next_offset"] = 11
+
+    resealed(store_at(target), manifest.backup_id, change)
+    served(other, "orders")
+
+    with pytest.raises(BackupDamagedError, match="its batches end at offset 12, not at 11"):
+        committed(target, other)
+
+    assert log_bytes(other) == {}
+
+
 @pytest.mark.parametrize("change", ["flipped", "other offsets", "swept"])
 def test_a_staged_file_that_was_tampered_with_is_refused_and_nothing_is_left(
     tmp_path: Path, change: str, monkeypatch: pytest.MonkeyPatch
@@ -235,7 +259,7 @@ def test_a_restore_says_which_of_its_records_retention_is_going_to_delete(
     backed_up(source, target)
     served(other, "orders", configs=configs)
     store = store_at(target)
-    plan = plan_restore(store, choose_backup(store))
+    plan = plan_restore(store, choose_backup(store).manifest)
 
     done = restore_topics(store, plan, str(other), clock=ManualClock(now_ms))
     known = replace(plan, topics=tuple(replace(each, configs=configs) for each in plan.topics))
@@ -254,7 +278,7 @@ def test_of_a_segment_that_a_moment_cuts_no_record_is_taken_for_older_than_it_is
     write(source, {("orders", 0): [rows(4 * n, 4) for n in range(6)]})
     backed_up(source, target)
     store, until_ms = store_at(target), START_MS + 6_000
-    plan = plan_restore(store, choose_backup(store, until_ms=until_ms), until_ms=until_ms)
+    plan = plan_restore(store, choose_backup(store, until_ms=until_ms).manifest, until_ms=until_ms)
     config = TopicConfig(retention_ms=1000)
 
     assert not list(retention_notes(plan, {"orders": config}, until_ms + 1000))

@@ -11,7 +11,8 @@ from consuming import consume
 
 from stratalog.handover.backing_up import BackupOptions, back_up
 from stratalog.handover.restoring import restore_directory
-from stratalog.storage.backup.restore_plan import choose_backup, plan_restore
+from stratalog.storage.backup.choosing import choose_backup
+from stratalog.storage.backup.restore_plan import plan_restore
 from stratalog.storage.backup.store import LocalBackupStore
 from stratalog.storage.files import OsFileSystem
 
@@ -46,7 +47,9 @@ def test_kafka_opens_what_was_backed_up_beside_it_and_restored(
 
     second = KafkaBroker(kafka, tmp_path / "second")
     (tmp_path / "second").mkdir()
-    restore_directory(store, plan_restore(store, choose_backup(store)), str(second.log_dir))
+    restore_directory(
+        store, plan_restore(store, choose_backup(store).manifest), str(second.log_dir)
+    )
     # It is told to be the same controller, whose port its configuration names.
     second.port, second._controller_port = first.port, first._controller_port
     with second:

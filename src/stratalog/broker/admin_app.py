@@ -80,7 +80,8 @@ class AdminPages:
         return JSONResponse(overview.status(self.services))
 
     async def topics(self, _request: Request) -> Response:
-        return _json_rows({}, "topics", overview.topics(self.services))
+        head = {"next_producer_id": self.services.store.image.next_producer_id}
+        return _json_rows(head, "topics", overview.topics(self.services))
 
     async def topic(self, request: Request) -> Response:
         name = request.path_params["name"]

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from stratalog.storage.backup.manifest import BackupManifest
     from stratalog.storage.backup.restore_plan import RestorePlan
 
+_COLUMNS = ("backup_id", "created", "source", "topics", "partitions", "segments", "size_bytes")
+
 TargetArgument = Annotated[
     str, typer.Argument(metavar="TARGET", help="The directory that backups are kept in.")
 ]
@@ -117,10 +119,14 @@ def backup(
 
 
 def _refuse_inside(log_dir: str, target: str) -> None:
-    """Apache Kafka does not start on a log directory that holds a directory of others."""
-    above, below = os.path.realpath(log_dir), os.path.realpath(target)
-    if os.path.commonpath([above, below]) == above:
+    """Apache Kafka does not start on a log directory that holds a directory of others, and a store
+    of backups sweeps what it does not know."""
+    logs, backups = os.path.realpath(log_dir), os.path.realpath(target)
+    common = os.path.commonpath([logs, backups])
+    if common == logs:
         raise UsageError(f"{target} is inside {log_dir}; keep backups elsewhere, on another disk.")
+    if common == backups:
+        raise UsageError(f"{log_dir} is inside {target}; keep logs elsewhere, on another disk.")
 
 
 def _show(result: "BackupResult", seconds: float, output: OutputFormat) -> None:
@@ -168,15 +174,21 @@ def _manifest_json(manifest: "BackupManifest") -> dict[str, Any]:
 
 
 def _list(store: Any, output: OutputFormat) -> None:
-    rows = [_manifest_json(store.read_manifest(each)) for each in store.backup_ids()]
+    """A manifest that cannot be read hides none of the others, and is no success."""
+    from stratalog.storage.backup.choosing import read_backups
+
+    found, damaged = read_backups(store, store.backup_ids())
+    rows = [_manifest_json(each) for each in found]
     if output is OutputFormat.JSON:
-        write_json({"backups": rows})
-        return
-    columns = ("backup_id", "created", "source", "topics", "partitions", "segments", "size_bytes")
-    write_table(
-        columns,
-        [[len(row[each]) if each == "topics" else row[each] for each in columns] for row in rows],
-    )
+        reasons = [{"backup_id": each, "reason": str(why)} for each, why in damaged.items()]
+        write_json({"backups": rows, "damaged": reasons})
+    else:
+        counted = [row | {"topics": len(row["topics"])} for row in rows]
+        write_table(_COLUMNS, [[row[each] for each in _COLUMNS] for row in counted])
+        for error in damaged.values():
+            write_error(f"error: {error}")
+    if damaged:
+        raise typer.Exit(1)
 
 
 def _check(store: Any, jobs: int, output: OutputFormat) -> None:
@@ -236,6 +248,14 @@ def restore(
             "since 1970, or 2026-11-16T09:45:00Z.",
         ),
     ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--source",
+            metavar="DIR",
+            help="A backup of this log directory; by default of that of the newest backup.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be restored.")
     ] = False,
@@ -262,18 +282,31 @@ def restore(
       stratalog log restore /backup --log-dir restored
       stratalog log restore /backup --log-dir restored --until 2026-01-31T12:00:00Z --dry-run
     """
+    from stratalog.handover.backing_up import source_path
     from stratalog.handover.restoring import is_restored_whole, restore_directory
     from stratalog.handover.restoring_commit import restore_topics
-    from stratalog.storage.backup.restore_plan import choose_backup, plan_restore
+    from stratalog.storage.backup.choosing import choose_backup
+    from stratalog.storage.backup.restore_plan import plan_restore
     from stratalog.storage.backup.store import LocalBackupStore
     from stratalog.storage.files import OsFileSystem
 
     store = LocalBackupStore(OsFileSystem(), target)
+    if at is not None and source is not None:
+        raise UsageError("--at names a backup, which is of one directory: leave --source out.")
     store.check()
+    _refuse_inside(log_dir, target)
     until_ms = None if until is None else parse_moment(until, "--until")
     with waiting("planning"):
-        manifest = choose_backup(store, at=at, until_ms=until_ms, topics=topics or ())
-        plan = plan_restore(store, manifest, topics=topics or (), until_ms=until_ms)
+        chosen = choose_backup(
+            store,
+            at=at,
+            until_ms=until_ms,
+            topics=topics or (),
+            source=None if source is None else source_path(source),
+        )
+        plan = plan_restore(
+            store, chosen.manifest, topics=topics or (), until_ms=until_ms, notes=chosen.notes
+        )
     notes = plan.notes
     if not dry_run:
         with bytes_bar("restore", lambda: plan.size_bytes) as progress:
@@ -360,6 +393,7 @@ def _show_plan(
         write_json(
             {
                 "backup_id": plan.manifest.backup_id,
+                "source": plan.manifest.source.path,
                 "log_dir": log_dir,
                 "until_ms": plan.until_ms,
                 "is_restored": is_done,
@@ -375,6 +409,7 @@ def _show_plan(
     write_table(columns, [[row[each] for each in columns] for row in rows])
     verb = "restored" if is_done else "would be restored"
     write_line(
-        f"backup {plan.manifest.backup_id}: {plural(len(rows), 'partition')} with "
+        f"backup {plan.manifest.backup_id} of {plan.manifest.source.path}: "
+        f"{plural(len(rows), 'partition')} with "
         f"{plural(plan.size_bytes, 'byte')} {verb} to {log_dir}"
     )

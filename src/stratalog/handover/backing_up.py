@@ -16,16 +16,17 @@ from pathlib import Path
 
 from stratalog.clock import Clock, SystemClock
 from stratalog.errors import CorruptFileError, DiskError, StorageError
-from stratalog.handover.backup_facts import KnownDirectory, learn_topics, topic_id_of
-from stratalog.scans.errors import DataLostError
+from stratalog.handover.backup_controller import copy_controller
+from stratalog.handover.backup_facts import KnownDirectory, learn_topics, topic_id_in
+from stratalog.scans.errors import DataLostError, MissingTopicError
 from stratalog.scans.leasing import Holding, LeaseRenewal, hold, release
 from stratalog.scans.places import SegmentPlaces
 from stratalog.scans.selection import Assign, Subscribe
 from stratalog.scans.slices import ScanIsolation
 from stratalog.scans.snapshot import DirectorySnapshot, PartitionSnapshot, take_snapshot
+from stratalog.scans.tail import find_log_end
 from stratalog.storage.backup.checking import Each
 from stratalog.storage.backup.copying import (
-    BatchWalk,
     Copier,
     Progress,
     SegmentToCopy,
@@ -38,12 +39,12 @@ from stratalog.storage.backup.manifest import (
     BackupSource,
     PartitionBackup,
     SourceFile,
-    StoredFile,
     StoredSegment,
     TopicBackup,
+    as_unicode,
 )
 from stratalog.storage.backup.store import BackupStore
-from stratalog.storage.checkpoint import read_epochs
+from stratalog.storage.checkpoint import format_id, read_epochs
 from stratalog.storage.directory import LogDirectory
 from stratalog.storage.files import File, FileSystem, OsFileSystem, read_file
 from stratalog.storage.inspection import ListedSegment, find_replicas
@@ -113,9 +114,12 @@ def back_up(
     chosen = options or BackupOptions()
     writable = files or OsFileSystem()
     files = ReadOnlyFileSystem(writable)
+    clock = clock or SystemClock()
+    # First of all: whatever was written before it is in what is looked at from here on.
+    created_ms = clock.now_ms()
     known = learn_topics(files, log_dir)
-    names = _topics(files, log_dir, chosen)
-    snapshot = take_snapshot(log_dir, Subscribe(names), isolation=_ALL, files=files)
+    snapshot = _snapshot(files, log_dir, chosen)
+    ids = {key: topic_id_in(files, each.directory) for key, each in snapshot.partitions.items()}
     holding = hold(snapshot, holder=f"backup to {store.name}", files=writable, clock=clock)
     run = store.begin()
     try:
@@ -123,9 +127,10 @@ def back_up(
         return _Backup(
             files=files,
             snapshot=snapshot,
+            topic_ids=ids,
             known=known,
             options=chosen,
-            clock=clock or SystemClock(),
+            created_ms=created_ms,
             each=each,
             within=each,
             parent=_newest(store),
@@ -136,6 +141,23 @@ def back_up(
     finally:
         run.close()
         release(snapshot.path, holding.lease_ids, files=writable)
+
+
+def _snapshot(files: FileSystem, log_dir: str, options: BackupOptions) -> DirectorySnapshot:
+    for attempt in range(1, _TRIES + 1):
+        names = _topics(files, log_dir, options)
+        try:
+            found = take_snapshot(log_dir, Subscribe(names), isolation=_ALL, files=files)
+        except MissingTopicError:
+            # One that nobody has named was deleted since the names were listed.
+            if options.topics or attempt == _TRIES:
+                raise
+            continue
+        gone = set(options.topics) - {each.topic for each in found.partitions}
+        if gone:
+            raise MissingTopicError(min(gone), -1, log_dir)
+        return found
+    raise AssertionError("the last attempt raises or returns")
 
 
 def _topics(files: FileSystem, log_dir: str, options: BackupOptions) -> tuple[str, ...]:
@@ -156,6 +178,11 @@ def _topics(files: FileSystem, log_dir: str, options: BackupOptions) -> tuple[st
     return tuple(sorted(names))
 
 
+def source_path(log_dir: str) -> str:
+    """As the manifests of its backups name a log directory."""
+    return as_unicode(str(Path(log_dir).absolute()))
+
+
 def _newest(store: BackupStore) -> str:
     ids = store.backup_ids()
     return ids[-1] if ids else ""
@@ -166,7 +193,7 @@ def _known(store: BackupStore, path: str) -> dict[tuple[str, SourceFile], Stored
     for backup_id in reversed(store.backup_ids()):
         with suppress(StorageError):
             manifest = store.read_manifest(backup_id)
-            if manifest.source.path == str(Path(path).absolute()):
+            if manifest.source.path == source_path(path):
                 partitions = {
                     replica_directory(key): each.segments for key, each in manifest.partitions
                 }
@@ -180,9 +207,10 @@ class _Backup:
 
     files: FileSystem
     snapshot: DirectorySnapshot
+    topic_ids: Mapping[TopicPartition, str]
     known: KnownDirectory
     options: BackupOptions
-    clock: Clock
+    created_ms: int
     each: Each
     parent: str
     store: BackupStore
@@ -190,6 +218,7 @@ class _Backup:
     copier: Copier
     within: Each = map
     notes: list[str] = field(default_factory=list)
+    made_anew: set[str] = field(default_factory=set)
 
     def run(
         self,
@@ -197,7 +226,6 @@ class _Backup:
         write_manifest: Callable[[BackupManifest], None],
         holding: Holding,
     ) -> BackupResult:
-        created_ms = self.clock.now_ms()
         if not holding.is_held:
             self.notes.append(f"no lease: {holding.why_not}")
         topics: dict[str, list[PartitionBackup]] = {}
@@ -210,13 +238,15 @@ class _Backup:
                 settled_bytes = self.copier.read_bytes
                 settle()
         manifest = BackupManifest(
-            backup_id=_backup_id(created_ms),
-            created_ms=created_ms,
+            backup_id=_backup_id(self.created_ms),
+            created_ms=self.created_ms,
             parent=self.parent,
             source=self._source(),
-            topics=tuple(self._topic(name, found) for name, found in topics.items()),
-            controller=self._controller(),
-            notes=tuple(self.notes),
+            topics=tuple(self._topics(topics)),
+            controller={}
+            if self.options.topics
+            else copy_controller(self.files, self.snapshot.path, self.copier),
+            notes=tuple(as_unicode(each) for each in self.notes),
         )
         settle()
         if self.options.verify:
@@ -227,7 +257,7 @@ class _Backup:
             copied_files=len(self.copier.copied),
             copied_bytes=sum(each.size_bytes for each in self.copier.copied.values()),
             read_bytes=self.copier.read_bytes,
-            notes=tuple(self.notes),
+            notes=manifest.notes,
         )
 
     def _verify(self, manifest: BackupManifest) -> None:
@@ -241,29 +271,42 @@ class _Backup:
         except CorruptFileError as error:
             self.notes.append(str(error))
             identity = None
+        next_producer_id = self.known.next_producer_id
+        if identity and next_producer_id < 0 and self.snapshot.owner.kind != "none":
+            self.notes.append(
+                "which producer ids were given out is not known: a restored directory begins far "
+                "above those in its logs"
+            )
         return BackupSource(
-            path=str(Path(self.snapshot.path).absolute()),
+            path=source_path(self.snapshot.path),
             cluster_id=identity.cluster_id if identity else "",
             node_id=identity.node_id if identity else -1,
             directory_id=self.snapshot.directory_id,
             owner=self.snapshot.owner.kind,
-            next_producer_id=self.known.next_producer_id,
+            next_producer_id=next_producer_id,
         )
 
-    def _topic(self, name: str, partitions: Sequence[PartitionBackup]) -> TopicBackup:
-        known = self.known.topics.get(name)
-        first = self.snapshot.partitions[TopicPartition(name, partitions[0].partition)]
-        if known is None or known.configs is None:
-            self.notes.append(f"the configs of {name} are not known: {self.known.how}")
-        return TopicBackup(
-            name=name,
-            topic_id=topic_id_of(self.files, first.directory, known),
-            partition_count=max(
-                partitions[-1].partition + 1, 0 if known is None else known.partition_count
-            ),
-            configs=None if known is None else known.configs,
-            partitions=tuple(partitions),
-        )
+    def _topics(self, found: Mapping[str, Sequence[PartitionBackup]]) -> Iterator[TopicBackup]:
+        for name, partitions in found.items():
+            known = self.known.topics.get(name)
+            topic_id = self.topic_ids[TopicPartition(name, partitions[0].partition)]
+            known_id = format_id(known.topic_id) if known and known.topic_id else ""
+            if name in self.made_anew or (topic_id and known_id and topic_id != known_id):
+                self.notes.append(
+                    f"{name} was deleted and made anew while it was backed up, and is left out"
+                )
+                continue
+            if known is None or known.configs is None:
+                self.notes.append(f"the configs of {name} are not known: {self.known.how}")
+            yield TopicBackup(
+                name=name,
+                topic_id=topic_id or known_id,
+                partition_count=max(
+                    partitions[-1].partition + 1, 0 if known is None else known.partition_count
+                ),
+                configs=None if known is None else known.configs,
+                partitions=tuple(partitions),
+            )
 
     # --- partitions ---------------------------------------------------------------------------
 
@@ -279,13 +322,15 @@ class _Backup:
         """None if it was deleted meanwhile."""
         found: PartitionSnapshot | None = self.snapshot.partitions[key]
         for attempt in range(_TRIES):
-            if attempt:
-                found = self._look_again(key)
-            if found is None:
-                self.notes.append(f"{key} was deleted while it was backed up, and is left out")
-                return None
             try:
-                return self._copy(found)
+                if attempt:
+                    found = self._look_again(key)
+                if found is None:
+                    self.notes.append(f"{key} was deleted while it was backed up, and is left out")
+                    return None
+                copied = self._copy(found)
+                self._look_whose(found)
+                return copied
             except (DataLostError, DiskError, BackupError) as error:
                 if isinstance(error, DiskError) and error.errno != errno.ENOENT:
                     raise
@@ -295,11 +340,21 @@ class _Backup:
             "Back up while it deletes and compacts less"
         ) from last
 
+    def _look_whose(self, found: PartitionSnapshot) -> None:
+        """Segments are found by whatever name they have now, what lies beside them is not: so it
+        counts whose the directory is when all was read."""
+        before = self.topic_ids[found.topic_partition]
+        now = topic_id_in(self.files, found.directory)
+        if before and not now:
+            raise BackupError(f"{found.directory} has gone")
+        if before and now != before:
+            self.made_anew.add(found.topic_partition.topic)
+
     def _look_again(self, key: TopicPartition) -> PartitionSnapshot | None:
         selection = Assign({key.topic: (key.partition,)})
         try:
             found = take_snapshot(self.snapshot.path, selection, isolation=_ALL, files=self.files)
-        except StorageError:
+        except MissingTopicError:
             return None
         return found.partitions.get(key)
 
@@ -321,10 +376,20 @@ class _Backup:
             epochs=tuple(each for each in self._epochs(found) if each[1] < end_offset),
             segments=segments,
             snapshots={offset: self.copier.copy_bytes(data) for offset, data in snapshots.items()},
+            log_end_offset=self._log_end(found),
             producer_id_max=max(
                 [-1, *(each.producer_id_max for each in segments), *_producer_ids(snapshots)]
             ),
         )
+
+    def _log_end(self, found: PartitionSnapshot) -> int:
+        """Where the log ended when it was looked at, backed up or not."""
+        end_offset = found.high_watermark
+        if not found.is_end_exact:
+            # Behind a checkpoint there is more, which may yet be truncated.
+            files = self.files
+            end_offset = max(end_offset, find_log_end(files, found.directory, found.segments)[0])
+        return end_offset
 
     def _segments(self, found: PartitionSnapshot) -> Iterable[SegmentToCopy]:
         """Those that end at or below the high watermark, and the part of the next that does."""
@@ -346,6 +411,8 @@ class _Backup:
     def _to_copy(
         self, found: PartitionSnapshot, listed: ListedSegment, end_offset: int, *, is_closed: bool
     ) -> SegmentToCopy:
+        # Indexes that are appended to are preallocated, and may tell of more than was listed.
+        is_at_rest = is_closed or self.snapshot.owner.kind == "none"
         places = SegmentPlaces(self.files, found.directory, listed)
         size_bytes = listed.size_bytes
         if not is_closed:
@@ -359,7 +426,7 @@ class _Backup:
             size_bytes=size_bytes,
             source=self._source_file(path, listed),
             open_log=lambda: _open(places),
-            read_indexes=lambda: self._read_indexes(found.directory, listed),
+            read_indexes=lambda: self._read_indexes(found.directory, listed) if is_at_rest else {},
         )
 
     def _source_file(self, path: str, listed: ListedSegment) -> SourceFile:
@@ -381,7 +448,8 @@ class _Backup:
         entry = self.files.stat(segment_file(directory, listed.base_offset, LOG_SUFFIX))
         is_same = entry is not None and entry.inode == listed.inode
         # Without the first, Apache Kafka builds all of them again; without another, it does not.
-        return found if is_same and OFFSET_INDEX_SUFFIX in found else {}
+        entries = found.get(OFFSET_INDEX_SUFFIX)
+        return found if is_same and entries is not None and not _is_preallocated(entries) else {}
 
     def _epochs(self, found: PartitionSnapshot) -> list[tuple[int, int]]:
         try:
@@ -406,29 +474,10 @@ class _Backup:
                     kept[name.offset] = read_file(self.files, f"{found.directory}/{entry.name}")
         return kept
 
-    # --- the controller's log -----------------------------------------------------------------
 
-    def _controller(self) -> dict[str, StoredFile]:
-        """The files of Apache Kafka's own metadata, where all topics are backed up: the last
-        segment up to its last whole batch."""
-        directory = f"{self.snapshot.path}/{CLUSTER_METADATA_TOPIC}-0"
-        if self.options.topics or not self.files.exists(directory):
-            return {}
-        kept = {}
-        for entry in self.files.list(directory):
-            name = parse_segment_file(entry.name)
-            is_passing = entry.name.endswith((".tmp", ".part", ".deleted"))
-            if entry.is_directory or is_passing or (name is not None and name.state):
-                continue
-            data = read_file(self.files, f"{directory}/{entry.name}")
-            if name is not None and name.kind == LOG_SUFFIX:
-                walk = BatchWalk(name.offset)
-                walk.feed(data)
-                data = data[: walk.scan.position]
-            elif name is not None and name.kind in INDEX_SUFFIXES:
-                continue
-            kept[entry.name] = self.copier.copy_bytes(data)
-        return kept
+def _is_preallocated(entries: bytes) -> bool:
+    """Whether an offset index was never cut to its size: by who was killed, or rolls just now."""
+    return bool(entries) and not any(entries[-8:])
 
 
 def _producer_ids(snapshots: Mapping[int, bytes]) -> Iterator[int]:

@@ -55,9 +55,9 @@ def learn_topics(files: FileSystem, log_dir: str) -> KnownDirectory:
     """See the top of this file."""
     ownership, owner = find_owner(log_dir)
     if owner is not None:
-        topics = _ask(owner)
-        if topics is not None:
-            return KnownDirectory(owner=ownership, topics=topics, how="its broker was asked")
+        told = _ask(owner, ownership)
+        if told is not None:
+            return told
     if ownership.kind == "none" and Path(log_dir, METADATA_FILE).is_file():
         found = _read_store(log_dir, ownership)
         if found is not None:
@@ -65,17 +65,23 @@ def learn_topics(files: FileSystem, log_dir: str) -> KnownDirectory:
     return _read_controller(files, log_dir, ownership)
 
 
-def _ask(owner: Owner) -> dict[str, KnownTopic] | None:
-    rows: Any = ask_overview(owner).body.get("topics")
+def _ask(owner: Owner, ownership: Ownership) -> KnownDirectory | None:
+    answer: Any = ask_overview(owner).body
     try:
-        return {
-            str(row["name"]): KnownTopic(
-                topic_id=uuid.UUID(row["topic_id"]),
-                partition_count=int(row["partitions"]),
-                configs=None if row["is_held"] else {**row["configs"]},
-            )
-            for row in rows
-        }
+        return KnownDirectory(
+            owner=ownership,
+            topics={
+                str(row["name"]): KnownTopic(
+                    topic_id=uuid.UUID(row["topic_id"]),
+                    partition_count=int(row["partitions"]),
+                    configs=None if row["is_held"] else {**row["configs"]},
+                )
+                for row in answer["topics"]
+            },
+            # Brokers of older releases do not say.
+            next_producer_id=int(answer.get("next_producer_id", -1)),
+            how="its broker was asked",
+        )
     except (KeyError, TypeError, ValueError):
         return None
 
@@ -132,12 +138,10 @@ def _read_controller(files: FileSystem, log_dir: str, ownership: Ownership) -> K
     )
 
 
-def topic_id_of(files: FileSystem, directory: str, known: KnownTopic | None) -> str:
-    """Kafka's text form; empty where there is none."""
+def topic_id_in(files: FileSystem, directory: str) -> str:
+    """What a replica's own file says, in Kafka's text form; empty where that says nothing."""
     try:
         found = read_topic_id(files, f"{directory}/{PARTITION_METADATA}")
     except StorageError:
         found = None
-    if found is None and known is not None:
-        found = known.topic_id
     return "" if found is None else format_id(found)

@@ -15,7 +15,7 @@ from stratalog.metadata.image import (
     Update,
 )
 from stratalog.metadata.names import random_topic_id
-from stratalog.metadata.producer_ids import PRODUCER_ID_BLOCK_SIZE
+from stratalog.metadata.producer_ids import PRODUCER_ID_BLOCK_SIZE, PRODUCER_ID_MAX
 from stratalog.metadata.sqlite_store import METADATA_FILE, SqliteMetadataStore
 from stratalog.storage.backup.copying import Progress
 from stratalog.storage.backup.laying_out import DirectoryRestore
@@ -25,6 +25,10 @@ from stratalog.storage.backup.store import BackupStore
 from stratalog.storage.checkpoint import parse_id
 from stratalog.storage.files import FileSystem, OsFileSystem
 from stratalog.storage.layout import META_PROPERTIES, RESTORING_DIRECTORY, TopicPartition
+
+# More than are given out between a backup and its restore. Who was given one then may live on, and
+# would take the batches of the next who is given it for repeats of its own.
+_IDS_AHEAD = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +153,8 @@ def _topic_id(topic: TopicBackup) -> uuid.UUID:
 
 
 def _next_producer_id(manifest: BackupManifest) -> int:
-    """Above every id that was given out, as far as is known, and every one that was seen."""
+    """Far above every id that was given out, as far as is known, and every one that was seen."""
     seen = max((each.producer_id_max for _, each in manifest.partitions), default=-1)
     above = (seen // PRODUCER_ID_BLOCK_SIZE + 1) * PRODUCER_ID_BLOCK_SIZE
-    return max(above, manifest.source.next_producer_id, 0)
+    known = max(above, manifest.source.next_producer_id, 0)
+    return min(known + _IDS_AHEAD, PRODUCER_ID_MAX)

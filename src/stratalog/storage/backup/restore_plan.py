@@ -1,4 +1,4 @@
-"""Which backup is restored, and what of it: decided before a byte is written.
+"""What of a backup is restored: decided before a byte is written.
 
 A restore to a moment T takes of every log the batches before the first one that holds a record
 later than T, by the timestamps that the records carry. What is kept is a beginning of the log: the
@@ -6,7 +6,7 @@ same bytes, the same offsets, none left out. A record with a timestamp far ahead
 batches behind that are left out though their own timestamps may be earlier than T.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from stratalog.storage.backup.copying import BatchWalk, read_checked
@@ -75,61 +75,27 @@ class RestorePlan:
         return self.until_ms is None and len(self.topics) == len(self.manifest.topics)
 
 
-def choose_backup(
-    store: BackupStore,
-    *,
-    at: str | None = None,
-    until_ms: int | None = None,
-    topics: Collection[str] = (),
-) -> BackupManifest:
-    """The backup ``at``, by its id. Without one, for a moment: the first that was made then or
-    later, which has all that was written before it and lost least of that since. Without either,
-    or if none was made later, the newest. A backup without one of ``topics`` is passed over, as
-    long as there is another: it may be one of other topics, or of another directory."""
-    ids = store.backup_ids()
-    if at is not None:
-        if at not in ids:
-            raise BackupError(f"{store.name} holds no backup {at}; it holds {_listed(ids)}")
-        return store.read_manifest(at)
-    if not ids:
-        raise BackupError(f"{store.name} holds no backup yet")
-    if until_ms is None and not topics:
-        return store.read_manifest(ids[-1])
-    backups = [store.read_manifest(each) for each in ids]
-    fitting = [
-        each for each in backups if set(topics) <= {topic.name for topic in each.topics}
-    ] or backups
-    for each in fitting:
-        if until_ms is not None and each.created_ms >= until_ms:
-            return each
-    return fitting[-1]
-
-
-def _listed(ids: list[str]) -> str:
-    if not ids:
-        return "none"
-    return ", ".join(ids[-5:]) + (f" and {len(ids) - 5} before" if len(ids) > 5 else "")
-
-
 def plan_restore(
     store: BackupStore,
     manifest: BackupManifest,
     *,
     topics: Collection[str] = (),
     until_ms: int | None = None,
+    notes: Sequence[str] = (),
 ) -> RestorePlan:
-    """What of ``manifest`` is restored: all its topics, or those named."""
+    """What of ``manifest`` is restored: all its topics, or those named. ``notes`` are what there
+    was to say about choosing it."""
     missing = set(topics) - {each.name for each in manifest.topics}
     if missing:
         raise BackupError(f"backup {manifest.backup_id} has no topic {min(missing)}")
     chosen = tuple(each for each in manifest.topics if not topics or each.name in topics)
     if not chosen:
         raise BackupError(f"backup {manifest.backup_id} holds no topic")
-    partitions, notes = [], []
+    partitions, told = [], list(notes)
     for topic in chosen:
         for each in topic.partitions:
             key = TopicPartition(topic.name, each.partition)
-            notes += [
+            told += [
                 f"{key}: segment {segment.base_offset} was damaged when it was backed up, "
                 f"{segment.damage}"
                 for segment in each.segments
@@ -141,7 +107,7 @@ def plan_restore(
         topics=chosen,
         partitions=tuple(partitions),
         until_ms=until_ms,
-        notes=tuple(notes),
+        notes=tuple(told),
     )
 
 

@@ -1,0 +1,29 @@
+"""Backing up the controller's log: the files of Apache Kafka's own metadata, as they lie there."""
+
+from stratalog.storage.backup.copying import BatchWalk, Copier
+from stratalog.storage.backup.manifest import StoredFile
+from stratalog.storage.files import FileSystem, read_file
+from stratalog.storage.layout import INDEX_SUFFIXES, LOG_SUFFIX, parse_segment_file
+from stratalog.topic_names import CLUSTER_METADATA_TOPIC
+
+
+def copy_controller(files: FileSystem, log_dir: str, copier: Copier) -> dict[str, StoredFile]:
+    """Nothing if it is not in ``log_dir``; of the last segment what ends with a whole batch."""
+    directory = f"{log_dir}/{CLUSTER_METADATA_TOPIC}-0"
+    if not files.exists(directory):
+        return {}
+    kept = {}
+    for entry in files.list(directory):
+        name = parse_segment_file(entry.name)
+        is_passing = entry.name.endswith((".tmp", ".part", ".deleted"))
+        if entry.is_directory or is_passing or (name is not None and name.state):
+            continue
+        data = read_file(files, f"{directory}/{entry.name}")
+        if name is not None and name.kind == LOG_SUFFIX:
+            walk = BatchWalk(name.offset)
+            walk.feed(data)
+            data = data[: walk.scan.position]
+        elif name is not None and name.kind in INDEX_SUFFIXES:
+            continue
+        kept[entry.name] = copier.copy_bytes(data)
+    return kept
