@@ -318,7 +318,7 @@ def test_a_broker_says_of_an_unfinished_restore_what_it_is_and_what_to_do(tmp_pa
 
     with (
         pytest.raises(LogDirectoryError, match="did not come to its end"),
-        owned(owner_config(str(tmp_path / "new"), {})),
+        owned(owner_config(str(tmp_path / "new"), {}), is_remembered=True),
     ):
         raise AssertionError("it was opened")
 
