@@ -273,7 +273,6 @@ PARTITION = ("topics", 0, "partitions", 0)
     ("where", "value"),
     [
         (("created_ms",), 2**60),
-        (("notes",), ["\ud800"]),
         (("source", "node_id"), 2**31),
         (("source", "next_producer_id"), 2**63),
         (("source", "directory_id"), "../../x"),
@@ -326,7 +325,7 @@ def test_a_segment_whose_batches_are_not_those_of_the_manifest_is_not_restored(
 
     assert done.exit_code == 1
     assert "of the backup's manifest" in done.stderr
-    assert {each.name for each in copy.iterdir()} <= {".lock"}
+    assert not copy.exists()
 
 
 def test_a_directory_whose_name_is_no_unicode_is_backed_up_and_listed(tmp_path: Path) -> None:

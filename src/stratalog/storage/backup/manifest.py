@@ -204,7 +204,7 @@ def decode_manifest(path: str, content: bytes) -> BackupManifest:
         topics=tuple(_topic(each) for each in given.rows("topics")),
         controller=_files(given.inner("controller"), _CONTROLLER_FILE),
         # Sentences, some about files whose names are no text.
-        notes=tuple(as_unicode(each) for each in given.list("notes") if isinstance(each, str)),
+        notes=tuple(each for each in given.list("notes") if isinstance(each, str)),
     )
 
 
@@ -244,7 +244,7 @@ class _FileFields(_Fields):
 
 def _source(given: _Fields) -> BackupSource:
     return BackupSource(
-        path=as_unicode(given.path_text("path")),
+        path=given.path_text("path"),
         cluster_id=given.text("cluster_id"),
         node_id=given.number("node_id", -1, _INT32_MAX),
         directory_id=given.topic_or_directory_id("directory_id"),
@@ -332,7 +332,7 @@ def _segment(given: _Fields) -> StoredSegment:
         record_count=given.number("record_count"),
         max_timestamp_ms=given.number("max_timestamp_ms", -(2**63)),
         producer_id_max=given.number("producer_id_max", -1),
-        damage=as_unicode(given.path_text("damage")),
+        damage=given.path_text("damage"),
         files=files,
         source=SourceFile(
             inode=source.number("inode"),
