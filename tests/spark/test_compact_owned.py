@@ -13,13 +13,17 @@ from test_compact import CONFIG, records
 from topics import write_topic
 
 from broker_fixture import running_broker
-from stratalog.handover.compacting import Compactions
+from stratalog.handover.asking import ask_compaction
+from stratalog.handover.compacting import Compactions, read_plan
 from stratalog.handover.handover import open_handover
+from stratalog.scans.owners import find_owner
 from stratalog.spark.compaction import Compaction
 from stratalog.spark.jobs import compact
+from stratalog.spark.jobs.errors import JobOptionError
 from stratalog.storage.cleaning.states import Phase
 from stratalog.storage.commits.errors import SourceChangedError
 from stratalog.storage.commits.manifest import Manifest
+from stratalog.storage.files import OsFileSystem
 from stratalog.storage.layout import TopicPartition
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -84,6 +88,69 @@ def test_the_brokers_cleaner_waits_until_the_pause_is_released_or_over(logs: Pat
         other.plan(["orders"], [0], seconds=0.01, is_forced=True)
         broker.call(broker.broker.services.outside_rounds.end, 2**62)
         assert phase() is Phase.NONE
+
+
+@pytest.fixture(scope="module")
+def made_in_two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directories of one broker, each with a partition of a topic."""
+    path = tmp_path_factory.mktemp("two")
+    make_topics(Path(f"{path}/0,{path}/1"), {"orders": 2}, CONFIG)
+    for each in path.glob("*/orders-*"):
+        number = int(each.name.rpartition("-")[2])
+        write_topic(each.parent, "orders", {number: records(30_000, 2_000, 3)}, config=CONFIG)
+    return path
+
+
+@pytest.fixture
+def in_two(made_in_two: Path, tmp_path: Path) -> list[Path]:
+    """In the order of their partitions."""
+    copied = Path(shutil.copytree(made_in_two, tmp_path / "two"))
+    return [next(copied.glob(f"*/orders-{number}")).parent for number in (0, 1)]
+
+
+def both(one: Path, two: Path) -> Path:
+    return Path(",".join(sorted((str(one), str(two)))))
+
+
+def test_a_topic_in_two_directories_is_compacted_one_directory_at_a_time(
+    spark: Any, in_two: list[Path]
+) -> None:
+    one, two = in_two
+    with running_broker(both(one, two), log_cleaner_enable="false"):
+        for log_dir, other, number in ((one, two, 0), (two, one, 1)):
+            result = compact(spark, log_dir, "orders")
+            assert [each.chosen.round.topic_partition.partition for each in result.done] == [number]
+            assert [(each.topic_partition.partition, each.reason) for each in result.left_out] == [
+                (1 - number, f"it is in the log directory {other}, and one log directory is "
+                 "compacted at a time")
+            ]  # fmt: skip
+        with pytest.raises(JobOptionError, match=f"orders-1 is not in {one}: it is in .* {two},"):
+            compact(spark, one, "orders", partitions=[1])
+    assert not left_behind(one)
+    assert not left_behind(two)
+
+
+def test_of_a_broker_that_plans_all_its_directories_only_one_is_taken(
+    in_two: list[Path],
+) -> None:
+    one, two = in_two
+    with running_broker(both(one, two), log_cleaner_enable="false"):
+        _, owner = find_owner(str(one))
+        assert owner is not None
+        asked = {"id": "a" * 32, "topics": ["orders"], "partitions": None, "seconds": 60}
+        answer = ask_compaction(owner, "", json.dumps(asked).encode())
+        planned = read_plan(answer.body, str(two), OsFileSystem())
+    assert len(answer.body["rounds"]) == 2
+    assert [each.topic_partition.partition for each in planned.rounds] == [1]
+    assert [each.is_elsewhere for each in planned.left_out] == [True]
+
+
+def test_a_misspelt_topic_beside_a_right_one_leaves_no_pause(spark: Any, logs: Path) -> None:
+    with running_broker(logs, **EXCLUDED) as broker:
+        manager = broker.broker.services.logs
+        with pytest.raises(JobOptionError, match="nowhere-0 is not in"):
+            compact(spark, logs, ["orders", "nowhere"])
+        assert broker.call(manager.cleaner.states.state, ORDERS).phase is Phase.NONE
 
 
 def test_a_compaction_whose_sources_changed_is_refused_and_changes_nothing(

@@ -16,7 +16,8 @@
     POST /v1/commits                 a manifest: what was staged becomes part of the logs
     GET  /v1/commits/{id}            committed, running, refused or unknown; ?app=name&version=7
     GET  /v1/compactions             where others compact, and the broker's own cleaner waits
-    POST /v1/compactions             {"id": 32 hex, "topics": [name], "seconds": 120}: rounds
+    POST /v1/compactions             {"id": 32 hex, "log_dir": path, "topics": [name],
+                                      "seconds": 120}: rounds
     POST /v1/compactions/{id}/renew  {"seconds": 120}
     POST /v1/compactions/{id}/release
     POST /v1/shutdown                as SIGTERM

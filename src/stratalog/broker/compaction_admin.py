@@ -20,17 +20,24 @@ Json = dict[str, Any]
 
 
 async def plan(services: Services, body: Json) -> Json:
-    """``{"id": 32 hex, "topics": [name], "partitions": [number] or null, "force": false,
-    "seconds": 120}``; answers the rounds, and which logs are left out and why."""
+    """``{"id": 32 hex, "log_dir": path, "topics": [name], "partitions": [number] or null,
+    "force": false, "seconds": 120}``; answers the rounds, and which logs are left out and why.
+    Without ``log_dir``, as older drivers ask, the logs of all directories."""
     lease_id, seconds = _lease_id(body), _seconds(body)
-    topics, partitions = _wanted(body)
+    (topics, partitions), log_dir = _wanted(body), _log_dir(body)
     outside, now_ms = services.outside_rounds, services.clock.now_ms()
     keys = wanted_keys((log.topic_partition for log in services.logs), topics, partitions)
     outside.begin(lease_id, seconds=seconds, now_ms=now_ms)
     rounds: list[Json] = []
     left_out: list[Json] = []
     for key in keys:
-        found = outside.add(lease_id, key, now_ms=now_ms, is_forced=body.get("force") is True)
+        found = outside.add(
+            lease_id,
+            key,
+            now_ms=now_ms,
+            is_forced=body.get("force") is True,
+            log_dir=log_dir,
+        )
         if isinstance(found, LeftOut):
             left_out.append({**key._asdict(), "reason": found.reason})
         else:
@@ -83,6 +90,13 @@ def _seconds(body: Json) -> float:
     if not is_number or not 0 < seconds <= SECONDS_MAX:
         raise InvalidRequestError(f'"seconds" is not a number up to {SECONDS_MAX:g}')
     return float(seconds)
+
+
+def _log_dir(body: Json) -> str | None:
+    log_dir = body.get("log_dir")
+    if log_dir is not None and (not isinstance(log_dir, str) or "\0" in log_dir):
+        raise InvalidRequestError('"log_dir" is not a path')
+    return log_dir
 
 
 def _wanted(body: Json) -> tuple[list[str], list[int] | None]:

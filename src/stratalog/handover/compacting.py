@@ -7,9 +7,11 @@ commit finds out whether a source has changed.
 """
 
 import json
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from stratalog.clock import Clock, SystemClock
@@ -19,7 +21,12 @@ from stratalog.handover.errors import HandoverError
 from stratalog.handover.handover import SECONDS, is_java
 from stratalog.handover.owning import owned, owner_config
 from stratalog.scans.owners import find_owner
-from stratalog.storage.cleaning.outside import LeftOut, OutsideRounds, wanted_keys
+from stratalog.storage.cleaning.outside import (
+    LeftOut,
+    OutsideRounds,
+    is_same_directory,
+    wanted_keys,
+)
 from stratalog.storage.cleaning.round_json import OutsideRound, read_round
 from stratalog.storage.files import FileSystem, OsFileSystem
 from stratalog.storage.layout import TopicPartition
@@ -68,6 +75,7 @@ class Compactions:
             if owner is not None:
                 body = {
                     "id": self.lease_id,
+                    "log_dir": os.path.realpath(self.log_dir),
                     "topics": list(topics),
                     "partitions": None if partitions is None else list(partitions),
                     "force": is_forced,
@@ -75,7 +83,7 @@ class Compactions:
                 }
                 answer = ask_compaction(owner, "", json.dumps(body).encode())
                 if answer.status == 200:
-                    return self._read(answer.body)
+                    return read_plan(answer.body, self.log_dir, self._files)
                 reason = f"process {owner.pid}: {answer.reason}"
                 if 400 <= answer.status < 500:
                     raise HandoverError(reason)
@@ -94,19 +102,6 @@ class Compactions:
             if time.monotonic() >= until:
                 raise HandoverError(f"{self.log_dir}: {reason}")
             time.sleep(_PAUSE_SECONDS)
-
-    def _read(self, body: dict[str, Any]) -> PlannedRounds:
-        try:
-            rounds = [read_round(each, self._files) for each in body["rounds"]]
-            left_out = [
-                LeftOut(
-                    TopicPartition(str(each["topic"]), int(each["partition"])), str(each["reason"])
-                )
-                for each in body["left_out"]
-            ]
-        except (KeyError, TypeError, ValueError) as error:
-            raise HandoverError(f"the owner's plan is not understood: {error!r}") from error
-        return PlannedRounds(rounds, left_out, is_paused=True)
 
     def _plan_here(
         self, topics: Sequence[str], partitions: Sequence[int] | None, *, is_forced: bool
@@ -136,3 +131,23 @@ class Compactions:
         _, owner = find_owner(self.log_dir)
         if owner is not None:
             ask_compaction(owner, f"/{self.lease_id}/release", b"{}")
+
+
+def read_plan(body: dict[str, Any], log_dir: str, files: FileSystem) -> PlannedRounds:
+    """What an owner has answered about ``log_dir``."""
+    try:
+        rounds = [read_round(each, files) for each in body["rounds"]]
+        left_out = [
+            LeftOut(TopicPartition(str(each["topic"]), int(each["partition"])), str(each["reason"]))
+            for each in body["left_out"]
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise HandoverError(f"the owner's plan is not understood: {error!r}") from error
+    here = []
+    for each in rounds:  # of a broker that knows nothing of "log_dir", from all its directories
+        where = str(Path(each.plan.directory).parent)
+        if is_same_directory(where, log_dir):
+            here.append(each)
+        else:
+            left_out.append(LeftOut.elsewhere(each.topic_partition, where))
+    return PlannedRounds(here, left_out, is_paused=True)

@@ -61,29 +61,35 @@ def compact(
         config=dict(config or {}),
         strategy=_strategy(strategy),
     )
+    done: list[CompactedRound] = []
+    is_to_run = False
     try:
         compaction.plan(topics, partitions, is_forced=force)
-        _refuse_missing(compaction.left_out, str(log_dir))
-        done: list[CompactedRound] = []
-        if not dry_run:
-            with told(spark, progress):
-                done = compaction.run()
+        _refuse_missing(compaction, str(log_dir))
+        is_to_run = bool(compaction.chosen) and not dry_run
     finally:
-        # After a commit nothing is left to be released; a commit of which nobody knows is kept.
-        if dry_run or not compaction.chosen:
+        # A run releases by itself what it may: a commit of which nobody knows is kept.
+        if not is_to_run:
             compaction.close()
+    if is_to_run:
+        with told(spark, progress):
+            done = compaction.run()
     return CompactResult(
         compaction.chosen, compaction.left_out, done, time.monotonic() - started, is_dry=dry_run
     )
 
 
-def _refuse_missing(left_out: Sequence[LeftOut], log_dir: str) -> None:
-    """A scheduled job with a misspelt topic must not succeed for ever."""
-    for each in left_out:
+def _refuse_missing(compaction: Compaction, log_dir: str) -> None:
+    """A scheduled job with a misspelt topic, or with the wrong one of a broker's directories, must
+    not succeed for ever."""
+    here = {each.round.topic_partition.topic for each in compaction.chosen}
+    here |= {each.topic_partition.topic for each in compaction.left_out if not each.is_elsewhere}
+    for each in compaction.left_out:
+        key = each.topic_partition
         if each.reason == NOT_HERE:
-            raise JobOptionError(
-                "topic", each.topic_partition.topic, f"{each.topic_partition} is not in {log_dir}"
-            )
+            raise JobOptionError("topic", key.topic, f"{key} is not in {log_dir}")
+        if each.is_elsewhere and key.topic not in here:
+            raise JobOptionError("topic", key.topic, f"{key} is not in {log_dir}: {each.reason}")
 
 
 @dataclass(frozen=True)

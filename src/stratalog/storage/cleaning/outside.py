@@ -5,6 +5,7 @@ id, for so many seconds, which can be renewed and end by themselves. Nothing dep
 safety: a commit is refused where a source has changed. It saves both from working in vain.
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,7 @@ SECONDS_MAX = 86_400.0
 
 
 NOT_HERE = "it is not here, or its directory is offline"
+_ELSEWHERE = "it is in the log directory "
 
 
 @dataclass(slots=True)
@@ -39,6 +41,15 @@ class LeftOut:
 
     topic_partition: TopicPartition
     reason: str
+
+    @classmethod
+    def elsewhere(cls, key: TopicPartition, log_dir: str) -> "LeftOut":
+        """Files are staged and put in place in one log directory at a time."""
+        return cls(key, f"{_ELSEWHERE}{log_dir}, and one log directory is compacted at a time")
+
+    @property
+    def is_elsewhere(self) -> bool:
+        return self.reason.startswith(_ELSEWHERE)
 
 
 class OutsideRounds:
@@ -62,22 +73,33 @@ class OutsideRounds:
         self._leases[lease_id] = _Lease(_until_ms(now_ms, seconds))
 
     def add(
-        self, lease_id: str, key: TopicPartition, *, now_ms: int, is_forced: bool
+        self,
+        lease_id: str,
+        key: TopicPartition,
+        *,
+        now_ms: int,
+        is_forced: bool,
+        log_dir: str | None = None,
     ) -> OutsideRound | LeftOut:
-        """What is to be done in this log, which nobody else cleans from now on."""
-        found = self._plan(key, now_ms, is_forced=is_forced)
+        """What is to be done in this log, which nobody else cleans from now on; ``log_dir`` is
+        where it has to lie, if that matters."""
+        found = self._plan(key, now_ms, is_forced=is_forced, log_dir=log_dir)
         lease = self._leases.get(lease_id)
         if lease is not None and not isinstance(found, LeftOut):
             lease.keys.add(key)
             self._pause(key)
         return found
 
-    def _plan(self, key: TopicPartition, now_ms: int, *, is_forced: bool) -> OutsideRound | LeftOut:
+    def _plan(
+        self, key: TopicPartition, now_ms: int, *, is_forced: bool, log_dir: str | None
+    ) -> OutsideRound | LeftOut:
         if any(key in lease.keys for lease in self._leases.values()):
             return LeftOut(key, "another compaction is at work there")
         directory, log = self._find(key)
         if directory is None or log is None:
             return LeftOut(key, NOT_HERE)
+        if log_dir is not None and not is_same_directory(directory.path, log_dir):
+            return LeftOut.elsewhere(key, directory.path)
         if not log.config.compact:
             return LeftOut(key, "it is not compacted: its cleanup.policy is delete")
         if log.is_held:
@@ -151,9 +173,19 @@ def wanted_keys(
     to be told of."""
     known = sorted(key for key in hosted if key.topic in topics)
     if partitions is not None:
-        return [TopicPartition(topic, each) for topic in topics for each in partitions]
-    missing = [TopicPartition(topic, 0) for topic in topics if all(topic != k.topic for k in known)]
-    return [*known, *missing]
+        asked = [TopicPartition(topic, each) for topic in topics for each in partitions]
+    else:
+        found = {key.topic for key in known}
+        asked = [*known, *(TopicPartition(topic, 0) for topic in topics if topic not in found)]
+    return list(dict.fromkeys(asked))  # who names one twice means it once
+
+
+def is_same_directory(path: str, other: str) -> bool:
+    """Whatever it is called: links and mounts have names of their own."""
+    try:
+        return path == other or os.path.samefile(path, other)
+    except OSError:
+        return os.path.realpath(path) == os.path.realpath(other)
 
 
 def _until_ms(now_ms: int, seconds: float) -> int:
