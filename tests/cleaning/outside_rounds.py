@@ -9,7 +9,8 @@ from cleaning_world import DIRECTORY, World
 
 from stratalog.config import BrokerConfig, TopicConfig
 from stratalog.records import OffsetMap
-from stratalog.storage.cleaning.key_scan import dirty_slices, hash_ranges
+from stratalog.storage.cleaning.key_scan import dirty_slices, hash_ranges, superseded_in
+from stratalog.storage.cleaning.marks import block_bits, span_of
 from stratalog.storage.cleaning.outside import LeftOut, OutsideRounds
 from stratalog.storage.cleaning.outside_work import (
     Effort,
@@ -19,7 +20,7 @@ from stratalog.storage.cleaning.outside_work import (
     groups_of,
     hash_pieces,
     join_found,
-    mark_sorted,
+    mark_blocks,
     rewrite_groups,
     scan_hashes,
     scan_range,
@@ -154,8 +155,9 @@ def by_slices(round_: OutsideRound) -> list[Rewritten]:
     whole = [each for each in found if each is not None]
     if not whole or len(whole) < len(found):
         return by_ranges(round_)
-    paths, _ = join_found(round_, whole, effort("joined"))
-    return rewritten(round_, paths, is_apart=True)
+    joined = join_found(round_, whole, effort("joined"))
+    assert joined is not None
+    return rewritten(round_, joined[0], is_apart=True)
 
 
 def by_sorting(round_: OutsideRound) -> list[Rewritten]:
@@ -171,8 +173,13 @@ def by_sorting(round_: OutsideRound) -> list[Rewritten]:
     middle = len(rows) // 2
     while 0 < middle < len(rows) and rows[middle - 1][:2] == rows[middle][:2]:
         middle += 1  # one key is sorted in one place
-    for number, part in enumerate((rows[:middle], rows[middle:])):
-        paths.append(mark_sorted(round_, pieces(part), effort(f"sorted-{number}")))
+    bits = block_bits(span_of(round_.plan))
+    offsets = [
+        (sorted({each >> bits for each in memoryview(found).cast("q")}), found)
+        for part in (rows[:middle], rows[middle:])
+        for found in superseded_in(pieces(part))
+    ]
+    paths += mark_blocks(round_, offsets, effort("blocks"))
     return rewritten(round_, paths, is_apart=not transactional)
 
 

@@ -1,18 +1,21 @@
 """A round that is worked at elsewhere and handed over leaves the bytes of the local cleaner."""
 
 import re
+from dataclasses import replace
 
 import pytest
-from cleaning_steps import Roll, Step
+from cleaning_steps import Append, Roll, RowSpec, Step
 from cleaning_world import World
 from hypothesis import given
 from hypothesis import strategies as st
 from outside_rounds import (
+    KEY,
     STRATEGIES,
     Strategy,
     by_slices,
     clean_locally,
     commit,
+    effort,
     hold_staging,
     manifest_of,
     plan_outside,
@@ -21,8 +24,13 @@ from outside_rounds import (
 from random_histories import histories, plain
 
 from stratalog.errors import CorruptSegmentError
+from stratalog.records import OffsetMap
 from stratalog.storage.cleaning.key_scan import hash_ranges
-from stratalog.storage.cleaning.outside import LeftOut
+from stratalog.storage.cleaning.outside import LeftOut, wanted_keys
+from stratalog.storage.cleaning.outside_work import join_found, scan_slice
+from stratalog.storage.cleaning.round_json import OutsideRound
+from stratalog.storage.cleaning.rounds import clean_now
+from stratalog.storage.layout import TopicPartition
 
 
 def check_same(world: World, strategy: Strategy, dirty_part: int) -> None:
@@ -71,6 +79,47 @@ def test_slices_of_a_log_without_transactions_are_put_together(
     steps: list[Step], dirty_part: int
 ) -> None:
     check_same(World().run([*steps, Roll()]), by_slices, dirty_part)
+
+
+@pytest.mark.parametrize("load_factor", [0.9, 0.5, 0.2])
+def test_slices_are_put_together_whatever_the_owners_load_factor(load_factor: float) -> None:
+    world = World()
+    for number in range(60):
+        world.run([Append(tuple(RowSpec(4 * number + each) for each in range(6))), Roll()])
+    ours, theirs = two_sides(world)
+    planned = plan_outside(theirs, 0)
+    assert isinstance(planned, OutsideRound)
+    round_ = replace(planned, load_factor=load_factor)
+    hold_staging(theirs)
+    clean_locally(ours, 0)
+    commit(theirs, manifest_of(round_, by_slices(round_)))
+    assert theirs.tree() == ours.tree()
+
+
+def test_slices_whose_keys_fit_no_map_together_are_not_put_together() -> None:
+    world = World().run([Append(tuple(RowSpec(key) for key in range(5))), Roll()])
+    _, theirs = two_sides(world)
+    round_ = plan_outside(theirs, 0)
+    assert isinstance(round_, OutsideRound)
+    hold_staging(theirs)
+    found = scan_slice(round_, round_.plan.sources, effort("slice"))
+    assert found is not None
+    many = replace(found, keys=50_000_000)
+    assert join_found(round_, [found, many], effort("joined")) is None
+
+
+def test_a_local_cleaning_uses_the_map_that_it_is_given() -> None:
+    world = World().run([Append(tuple(RowSpec(key) for key in range(9))), Roll()])
+    small = OffsetMap(24 * 6)
+    done = clean_now(world.log, now_ms=world.clock.now_ms(), offset_map=small)
+    assert done.stats.map_entries == small.capacity == small.size
+    assert done.end_offset == small.capacity
+
+
+def test_a_partition_that_is_named_twice_is_meant_once() -> None:
+    others = [TopicPartition("other", 0), KEY]
+    assert wanted_keys(others, ["t", "t"], [0, 0]) == [KEY]
+    assert wanted_keys(others, ["t", "t", "gone", "gone"], None) == [KEY, TopicPartition("gone", 0)]
 
 
 @given(st.integers(1, 9), st.integers(0, 2**64 - 1))

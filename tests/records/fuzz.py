@@ -43,6 +43,7 @@ from stratalog.records import (
     decompress,
     find_batch,
     find_valid_batch,
+    mark_offsets,
     read_control_batch,
     read_header,
     read_headers,
@@ -450,7 +451,8 @@ def _clean_by_marks(data: array, rng: random.Random) -> None:
     hashes = KeyHashes(offsets, _transactions(rng), first_dirty)
     with contextlib.suppress(StratalogError):
         _feed(hashes, data, rng)
-    SupersededRuns(offsets).feed(*hashes.take())
+    superseded = SupersededRuns().feed(*hashes.take())
+    mark_offsets(superseded, bits[0], rng.randrange(end), end)
     other = OffsetMap(24 * 1000)
     other.put_entries(offsets.entries())
     decided = OffsetMap(24 * 3)

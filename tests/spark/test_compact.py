@@ -104,6 +104,23 @@ def test_each_way_leaves_the_bytes_of_the_local_cleaner(
     assert not left_behind(logs)
 
 
+def test_marks_of_a_shuffle_do_not_grow_with_the_parts_that_are_sorted(
+    spark: Any, logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stratalog.spark.compaction._SORTED_ROWS", 4_000)
+    compaction = Compaction(
+        spark, str(logs), slots=2, executor_bytes=1 << 30, strategy=Strategy.SHUFFLE
+    )
+    compaction.plan(["orders"], [0], is_forced=True)
+    [done] = compaction.stage()
+    compaction.close()
+    [plan] = (each.round.plan for each in compaction.chosen)
+    spans = [Path(each).name.split(".")[1] for each in done.marks]
+    # One of what each segment's scan found, and one of its block for all offsets.
+    assert len(spans) == len(plan.sources) + 1
+    assert spans.count(f"0-{plan.upper_bound_offset}") == 1
+
+
 def test_a_second_run_finds_nothing_to_do(spark: Any, logs: Path) -> None:
     first = compact(spark, logs, "orders")
     assert first.bytes_after < first.bytes_before

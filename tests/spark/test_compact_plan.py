@@ -12,7 +12,7 @@ from stratalog.config import TopicConfig
 from stratalog.spark.compaction_plan import Strategy, map_bytes_of, plan_compact
 from stratalog.spark.jobs.compacting import read_size
 from stratalog.spark.jobs.errors import JobOptionError
-from stratalog.storage.cleaning.key_estimate import extrapolate
+from stratalog.storage.cleaning.key_estimate import Estimate, extrapolate
 from stratalog.storage.cleaning.rewriting import RoundPlan, Source
 from stratalog.storage.cleaning.round_json import OutsideRound
 from stratalog.storage.files import OsFileSystem
@@ -41,7 +41,10 @@ def chosen(
 ) -> tuple[Strategy, int, str]:
     rounds = [round_, *(round_of(10) for _ in range(others))]
     found = plan_compact(
-        rounds, map_bytes=map_bytes_of(memory, slots), slots=slots, estimate=lambda _plan: keys
+        rounds,
+        map_bytes=map_bytes_of(memory, slots),
+        slots=slots,
+        estimate=lambda plan: Estimate(keys, plan.upper_bound_offset),
     )[0]
     return found.strategy, found.ranges, " ".join(found.reasons)
 
@@ -69,9 +72,28 @@ def test_more_keys_are_taken_in_ranges_that_fit_with_room_to_spare() -> None:
 
 
 def test_far_more_keys_are_shuffled() -> None:
-    strategy, _, told = chosen(round_of(2000 * MILLION, segments=200), 2000 * MILLION)
+    strategy, _, told = chosen(round_of(400 * MILLION, segments=40), 400 * MILLION)
     assert strategy is Strategy.SHUFFLE
     assert "sorting hashes and offsets" in told
+
+
+def test_marks_that_leave_no_room_for_a_map_are_left_to_the_shuffle() -> None:
+    strategy, _, told = chosen(round_of(2000 * MILLION, segments=200), 15 * MILLION)
+    assert strategy is Strategy.SHUFFLE
+    assert "two bits for each offset, are 500 MB and leave no room for a map" in told
+
+
+def test_tasks_that_make_marks_have_so_much_less_for_their_maps() -> None:
+    memory = map_bytes_of(GB, 2)
+    by_ranges = round_of(40 * MILLION)
+    [found] = plan_compact(
+        [by_ranges], map_bytes=memory, slots=2, estimate=lambda _plan: Estimate(*2 * [13 * MILLION])
+    )
+    assert found.strategy is Strategy.RANGES
+    assert found.map_bytes == memory - 2 * 40 * MILLION // 8
+    small = round_of(MILLION, segment_bytes=GB // 10)
+    [found] = plan_compact([small], map_bytes=memory, slots=2)
+    assert (found.strategy, found.map_bytes) == (Strategy.ONE_MAP, memory)
 
 
 @given(st.integers(1, 10**7), st.integers(1, 10**6), st.integers(1, 10**9))

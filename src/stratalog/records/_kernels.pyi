@@ -609,10 +609,16 @@ class KeyHashes(_BatchWalk):
 
 @final
 class SupersededRuns:
-    """Marks what ``KeyHashes`` gave, sorted by hash and then from the last place to the first."""
+    """The superseded ones of what ``KeyHashes`` gave, sorted by hash and then from the last place
+    to the first."""
 
-    def __init__(self, offset_map: OffsetMap) -> None: ...
-    def feed(self, lows: Buffer, highs: Buffer, places: Buffer) -> None: ...
+    def __init__(self) -> None: ...
+    def feed(self, lows: Buffer, highs: Buffer, places: Buffer) -> bytes:
+        """The offsets of those rows that are superseded, as 64-bit numbers."""
+
+def mark_offsets(offsets: Buffer, bits: Buffer, first_offset: int, end_offset: int) -> None:
+    """Set the bits of these 64-bit numbers, as ``OffsetMap.mark_in`` does; those that lie
+    elsewhere are passed over."""
 
 @final
 class RecordFilter(_BatchWalk):

@@ -3,7 +3,8 @@
 # A map that is restricted to a range learns of the dirty part's records while it is built. What is
 # left are the records that were not put: those below the dirty part, and those of transactions.
 # They are looked up in a second walk. Where even ranges are too many, hashes and offsets are sorted
-# elsewhere, and the runs of equal hashes tell the same.
+# elsewhere, and the runs of equal hashes tell the same: offsets, again to be sorted by where they
+# belong and then marked there.
 
 @cython.final
 cdef class SupersededScan(BatchWalk):
@@ -156,29 +157,33 @@ cdef inline bint append_i64(Scratch *column, int64_t value) noexcept nogil:
 
 @cython.final
 cdef class SupersededRuns:
-    """Marks what ``KeyHashes`` gave, sorted by hash and then from the last place to the first."""
+    """The superseded ones of what ``KeyHashes`` gave, sorted by hash and then from the last place
+    to the first."""
 
-    cdef readonly OffsetMap map
     cdef Hash128 hash
     cdef bint is_begun
     cdef bint is_superseding
+    cdef Scratch offsets
 
-    def __cinit__(self, OffsetMap offset_map not None):
-        self.map = offset_map
+    def __dealloc__(self):
+        scratch_free(&self.offsets)
 
     def feed(self, lows, highs, places):
+        """The offsets of those rows that are superseded, as 64-bit numbers."""
         cdef LentBytes low = LentBytes(lows, PyBUF_SIMPLE)
         cdef LentBytes high = LentBytes(highs, PyBUF_SIMPLE)
         cdef LentBytes place = LentBytes(places, PyBUF_SIMPLE)
         cdef Py_ssize_t rows = low.view.len >> 3
         if not low.view.len == high.view.len == place.view.len == rows << 3:
             raise ValueError("columns of different lengths")
+        self.offsets.used = 0
         with nogil:
             self.take(<const uint8_t *> low.view.buf, <const uint8_t *> high.view.buf,
                       <const uint8_t *> place.view.buf, rows)
+        return (<char *> self.offsets.data)[:self.offsets.used]
 
-    cdef void take(self, const uint8_t *lows, const uint8_t *highs, const uint8_t *places,
-                   Py_ssize_t rows) noexcept nogil:
+    cdef int take(self, const uint8_t *lows, const uint8_t *highs, const uint8_t *places,
+                  Py_ssize_t rows) except -1 nogil:
         cdef Hash128 hash
         cdef int64_t place
         cdef Py_ssize_t i
@@ -190,7 +195,30 @@ cdef class SupersededRuns:
                 self.is_begun = True
                 self.is_superseding = False
                 self.hash = hash
-            if self.is_superseding:
-                self.map.mark(self.map.superseded, place >> 1)
-            else:
+            if not self.is_superseding:
                 self.is_superseding = place & 1
+            elif not append_i64(&self.offsets, place >> 1):
+                raise MemoryError
+        return 0
+
+
+def mark_offsets(offsets, bits, int64_t first_offset, int64_t end_offset):
+    """Set the bits of these 64-bit numbers; those that lie elsewhere are passed over."""
+    cdef LentBytes lent = LentBytes(offsets, PyBUF_SIMPLE)
+    cdef LentBytes target = LentBytes(bits, PyBUF_WRITABLE)
+    cdef uint8_t *marked = <uint8_t *> target.view.buf
+    cdef const uint8_t *places = <const uint8_t *> lent.view.buf
+    cdef Py_ssize_t rows = lent.view.len >> 3
+    cdef Py_ssize_t i
+    cdef int64_t offset
+    cdef uint64_t place
+    if first_offset < 0 or end_offset < first_offset:
+        raise ValueError(f"offsets from {first_offset} to {end_offset}")
+    if target.view.len < ((end_offset - first_offset) >> 3) + (((end_offset - first_offset) & 7) != 0):
+        raise ValueError(f"{target.view.len} bytes for {end_offset - first_offset} offsets")
+    with nogil:
+        for i in range(rows):
+            memcpy(&offset, places + 8 * i, 8)
+            if first_offset <= offset < end_offset:
+                place = <uint64_t> (offset - first_offset)
+                marked[place >> 3] |= <uint8_t> (1 << (place & 7))

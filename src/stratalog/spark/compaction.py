@@ -22,6 +22,7 @@ from stratalog.handover.handover import open_handover
 from stratalog.spark.compaction_plan import ChosenRound, Strategy, map_bytes_of, plan_compact
 from stratalog.spark.compaction_tasks import (
     HASHES_SCHEMA,
+    OFFSETS_SCHEMA,
     RESULT_SCHEMA,
     Json,
     SharedWork,
@@ -29,8 +30,10 @@ from stratalog.spark.compaction_tasks import (
     mark_each,
     read_rewritten,
     run_each,
+    supersede_each,
 )
 from stratalog.storage.cleaning.key_scan import dirty_slices, hash_ranges
+from stratalog.storage.cleaning.marks import block_bits, block_count, span_of
 from stratalog.storage.cleaning.outside import LeftOut
 from stratalog.storage.cleaning.outside_work import (
     Rewritten,
@@ -42,7 +45,6 @@ from stratalog.storage.cleaning.outside_work import (
     sum_stats,
 )
 from stratalog.storage.cleaning.rewriting import CleanerStats
-from stratalog.storage.cleaning.round_json import OutsideRound
 from stratalog.storage.commits.errors import CommitBusyError, CommitError
 from stratalog.storage.commits.manifest import CommitKind, Manifest
 from stratalog.storage.commits.staging import open_staging, release_staging, renew_staging
@@ -130,15 +132,15 @@ class Compaction:
 
     def stage(self) -> list[StagedWork]:
         """Let tasks write the new segments; nothing of a log changes."""
-        open_staging(
-            self._files,
-            self._log_dir,
-            holder="stratalog spark compact",
-            seconds=LEASE_SECONDS,
-            clock=self._clock,
-            staging_id=self._staging_id,
-        )
         try:
+            open_staging(
+                self._files,
+                self._log_dir,
+                holder="stratalog spark compact",
+                seconds=LEASE_SECONDS,
+                clock=self._clock,
+                staging_id=self._staging_id,
+            )
             return self._work()
         except BaseException:
             self.close()
@@ -192,7 +194,7 @@ class Compaction:
         )
         for number, chosen in enumerate(self.chosen):
             if chosen.strategy is Strategy.SHUFFLE:
-                self._shuffle(shared, number, chosen.round, done[number])
+                self._shuffle(shared, number, chosen, done[number])
         self._scan(shared, done)
         self._rewrite(shared, done)
         return done
@@ -201,11 +203,11 @@ class Compaction:
         """What can be done at once: whole partitions, and the ranges of the others."""
         specs: list[Json] = []
         for number, chosen in enumerate(self.chosen):
-            map_bytes = chosen.map_bytes(self.map_bytes)
+            map_bytes = chosen.whole_map_bytes
             if chosen.strategy is Strategy.ONE_MAP:
                 specs.append({"do": "clean", "round": number, "map_bytes": map_bytes})
             elif chosen.strategy is Strategy.RANGES:
-                specs += _range_specs(number, chosen.ranges)
+                specs += _range_specs(number, chosen, chosen.ranges)
             elif chosen.strategy is Strategy.SLICES:
                 count = len(dirty_slices(chosen.round.plan, self._slots))
                 shape = {"of": self._slots, "map_bytes": map_bytes}
@@ -214,9 +216,11 @@ class Compaction:
                     for each in range(count)
                 ]
                 # No slices at all: the log has a clean part, which they cannot decide about.
-                specs += [] if count else _range_specs(number, chosen.ranges)
+                specs += [] if count else _range_specs(number, chosen, chosen.ranges)
         again = self._take(shared, specs, done)
-        specs = [spec for number in again for spec in _range_specs(number, self._slots)]
+        specs = [
+            spec for each in again for spec in _range_specs(each, self.chosen[each], self._slots)
+        ]
         self._take(shared, specs, done)
 
     def _take(self, shared: SharedWork, specs: list[Json], done: list[StagedWork]) -> list[int]:
@@ -232,14 +236,17 @@ class Compaction:
                 staged.marks.append(result["path"])
                 staged.keys = (staged.keys or 0) + result["keys"]
                 staged.is_transactional |= result["transactional_batches"] > 0
+        again = []
         for number, found in slices.items():
-            if all(found):
-                effort = shared.effort(f"joined-{number:05d}")
-                parts = [SliceFound(**each) for each in found]
-                done[number].marks, done[number].keys = join_found(
-                    self.chosen[number].round, parts, effort
-                )
-        return [number for number, found in slices.items() if not all(found)]
+            effort = shared.effort(f"joined-{number:05d}")
+            parts = [SliceFound(**each) for each in found if each]
+            whole = len(parts) == len(found)
+            joined = join_found(self.chosen[number].round, parts, effort) if whole else None
+            if joined is None:
+                again.append(number)
+            else:
+                done[number].marks, done[number].keys = joined
+        return again
 
     def _rewrite(self, shared: SharedWork, done: list[StagedWork]) -> None:
         specs: list[Json] = []
@@ -270,21 +277,24 @@ class Compaction:
         return [found[number] for number in range(count)]
 
     def _shuffle(
-        self, shared: SharedWork, number: int, round_: OutsideRound, progressed: StagedWork
+        self, shared: SharedWork, number: int, chosen: ChosenRound, progressed: StagedWork
     ) -> None:
-        """Spark sorts hashes and places; whoever gets a run of them marks what is superseded."""
-        from pyspark.sql.functions import col
+        """Spark sorts hashes and places; the offsets that the runs of equal hashes supersede, it
+        brings together by block: so each mark is written once, however many parts there are."""
+        from pyspark.sql.functions import col, expr
 
-        plan = round_.plan
-        pieces = len(hash_pieces(plan))
-        rows = plan.upper_bound_offset - plan.sources[0].base_offset
-        parts = max(self._slots, -(-rows // _SORTED_ROWS))
+        round_ = chosen.round
+        pieces, span = len(hash_pieces(round_.plan)), span_of(round_.plan)
+        # Of more rows than were expected, a part spills to disk.
+        parts = max(self._slots, -(-chosen.records // _SORTED_ROWS))
         hashes = self._spark.range(0, pieces, 1, pieces).mapInArrow(
             hash_each(shared, number), HASHES_SCHEMA
         )
         (
             hashes.repartition(parts, "low")
             .sortWithinPartitions("low", "high", col("place").desc())
+            .mapInArrow(supersede_each(), OFFSETS_SCHEMA)
+            .repartition(block_count(span), expr(f"shiftright(offset, {block_bits(span)})"))
             .mapInArrow(mark_each(shared, number), RESULT_SCHEMA)
             .collect()
         )
@@ -311,8 +321,6 @@ class Compaction:
         )
 
 
-def _range_specs(number: int, count: int) -> list[Json]:
-    return [
-        {"do": "scan", "round": number, "first": each.first, "last": each.last}
-        for each in hash_ranges(count)
-    ]
+def _range_specs(number: int, chosen: ChosenRound, count: int) -> list[Json]:
+    shape = {"do": "scan", "round": number, "map_bytes": chosen.map_bytes}
+    return [{**shape, "first": each.first, "last": each.last} for each in hash_ranges(count)]

@@ -8,7 +8,8 @@
     ranges     they do not: for each range of the keys' hashes a task reads the keys and marks what
                is superseded; then the new segments are written, by as many tasks as there are
     shuffle    ranges would be so many that reading the log for each of them takes longer than
-               sorting: hashes and offsets, 24 bytes a record, are shuffled and sorted by Spark
+               sorting, or the offsets so many that a task has no room for their marks: hashes and
+               offsets, 24 bytes a record, are shuffled and sorted by Spark
 
 In none of them does a value leave the task that reads it, but to be written.
 """
@@ -19,13 +20,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from stratalog.storage.cleaning.key_estimate import estimate_keys
+from stratalog.storage.cleaning.key_estimate import Estimate, estimate_round
 from stratalog.storage.cleaning.key_scan import dirty_slices
+from stratalog.storage.cleaning.marks import span_of
 from stratalog.storage.cleaning.outside_work import groups_of
 from stratalog.storage.cleaning.rewriting import RoundPlan
 from stratalog.storage.cleaning.round_json import OutsideRound
 
 SLOT_BYTES = 24
+MAP_BYTES_MIN = 1 << 20
 # Estimates are rough, and a map that is full costs a second look at the log.
 SPARE = 1.15
 # What one task gets done in a second, roughly, on a core of today.
@@ -37,6 +40,8 @@ APART_BYTES_MIN = 512 << 20
 # Of so many keys the driver puts together what slices have found.
 JOINED_KEYS_MAX = 4_000_000
 PYTHON_SHARE = 0.6
+# Of what a task has for marks and map, marks may take so much.
+MARKS_SHARE_MAX = 0.5
 
 
 class Strategy(StrEnum):
@@ -48,21 +53,25 @@ class Strategy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenRound:
-    """How one partition is done, and the numbers behind it."""
+    """How one partition is done, and the numbers behind it. ``map_bytes`` are those that its tasks
+    have for their maps: what marks do not take."""
 
     round: OutsideRound
     strategy: Strategy
     ranges: int
     keys: int
+    records: int
     map_keys: int
+    map_bytes: int
     bytes_before: int
     groups: int
     reasons: tuple[str, ...]
 
-    def map_bytes(self, map_bytes: int) -> int:
+    @property
+    def whole_map_bytes(self) -> int:
         """Of a map for all keys, as far as a task may have it: pages that are touched cost time,
         and keys are touched all over a map. With room for three times what was estimated."""
-        return min(map_bytes, max(3 * self.keys * SLOT_BYTES, 1 << 20))
+        return min(self.map_bytes, max(3 * self.keys * SLOT_BYTES, MAP_BYTES_MIN))
 
     def to_json(self) -> dict[str, Any]:
         plan = self.round.plan
@@ -84,7 +93,7 @@ class ChosenRound:
 
 def map_bytes_of(executor_bytes: int, slots: int) -> int:
     """What a task may use for its map: the rest of an executor is the JVM's and Python's own."""
-    return max(int(executor_bytes * PYTHON_SHARE) // max(slots, 1), 1 << 20)
+    return max(int(executor_bytes * PYTHON_SHARE) // max(slots, 1), MAP_BYTES_MIN)
 
 
 def plan_compact(
@@ -93,7 +102,7 @@ def plan_compact(
     map_bytes: int,
     slots: int,
     strategy: Strategy | None = None,
-    estimate: Callable[[RoundPlan], int] = estimate_keys,
+    estimate: Callable[[RoundPlan], Estimate] = estimate_round,
 ) -> list[ChosenRound]:
     """``map_bytes`` is what each of ``slots`` tasks at a time may use. A ``strategy`` that is
     given is taken, whatever the numbers say."""
@@ -110,48 +119,67 @@ def _choose(
     map_bytes: int,
     slots: int,
     forced: Strategy | None,
-    estimate: Callable[[RoundPlan], int],
+    estimate: Callable[[RoundPlan], Estimate],
 ) -> ChosenRound:
     plan = round_.plan
     size_bytes = sum(each.size_bytes for each in plan.sources)
-    records = plan.upper_bound_offset - plan.first_dirty_offset
-    map_keys = max(int(map_bytes / SLOT_BYTES * round_.load_factor), 1)
-    keys = records if records <= min(map_keys, JOINED_KEYS_MAX) else estimate(plan)
-    groups = len(groups_of(plan))
+    offsets = plan.upper_bound_offset - plan.first_dirty_offset
+    map_keys = _keys_in(map_bytes, round_)
+    expected = Estimate(offsets, plan.upper_bound_offset - plan.sources[0].base_offset)
+    if offsets > min(map_keys, JOINED_KEYS_MAX):
+        expected = estimate(plan)
+    keys = expected.keys
     reasons = [
-        f"about {keys:,} keys in the dirty part, of {records:,} offsets; a map of "
+        f"about {keys:,} keys in the dirty part, of {offsets:,} offsets; a map of "
         f"{map_bytes / 1e6:,.0f} MB holds {map_keys:,}"
     ]
-    fewest = math.ceil(keys * SPARE / map_keys) if keys > map_keys else 1
-    chosen, ranges = _cheapest(size_bytes, records, fewest, slots, reasons)
-    slices = len(dirty_slices(plan, slots))
-    is_large = size_bytes >= APART_BYTES_MIN and keys <= JOINED_KEYS_MAX
-    if chosen is Strategy.ONE_MAP and len(rounds) < slots and slices > 1 and is_large:
-        chosen = Strategy.SLICES
-        reasons.append(f"slices: {slices} tasks share the segments, since {slots} cores are there")
+    marks_bytes = 2 * span_of(plan).size_bytes
+    beside_marks = max(map_bytes - marks_bytes, MAP_BYTES_MIN)
+    if keys <= map_keys:
+        chosen, ranges = Strategy.ONE_MAP, 1
+        reasons.append("one map: all keys fit")
+        slices = len(dirty_slices(plan, slots))
+        is_large = size_bytes >= APART_BYTES_MIN and keys <= JOINED_KEYS_MAX
+        is_room = keys * SPARE <= _keys_in(beside_marks, round_)
+        if len(rounds) < slots and slices > 1 and is_large and is_room:
+            chosen = Strategy.SLICES
+            reasons.append(
+                f"slices: {slices} tasks share the segments, since {slots} cores are there"
+            )
+    else:
+        fewest = math.ceil(keys * SPARE / _keys_in(beside_marks, round_))
+        chosen, ranges = _cheapest(size_bytes, expected.records, fewest, slots, reasons)
+        if marks_bytes > map_bytes * MARKS_SHARE_MAX:
+            chosen = Strategy.SHUFFLE
+            reasons[-1] = (
+                f"shuffle: the marks of ranges, two bits for each offset, are "
+                f"{marks_bytes / 1e6:,.0f} MB and leave no room for a map"
+            )
     if forced is not None:
         chosen = forced
-        ranges = max(ranges, fewest)
         reasons.append(f"{forced.value}, as was asked for")
     return ChosenRound(
         round=round_,
         strategy=chosen,
         ranges=ranges,
         keys=keys,
+        records=expected.records,
         map_keys=map_keys,
+        map_bytes=map_bytes if chosen is Strategy.ONE_MAP else beside_marks,
         bytes_before=size_bytes,
-        groups=groups,
+        groups=len(groups_of(plan)),
         reasons=tuple(reasons),
     )
+
+
+def _keys_in(map_bytes: int, round_: OutsideRound) -> int:
+    return max(int(map_bytes / SLOT_BYTES * round_.load_factor), 1)
 
 
 def _cheapest(
     size_bytes: int, records: int, fewest: int, slots: int, reasons: list[str]
 ) -> tuple[Strategy, int]:
-    if fewest == 1:
-        reasons.append("one map: all keys fit")
-        return Strategy.ONE_MAP, 1
-    ranges = math.ceil(fewest / slots) * slots if fewest > 1 else 1
+    ranges = math.ceil(fewest / slots) * slots
     scan_s = max(size_bytes / SCAN_BYTES_PER_SECOND, records / SCAN_RECORDS_PER_SECOND)
     ranges_s = scan_s * math.ceil(ranges / slots)
     shuffle_s = scan_s / slots + records / (SORT_RECORDS_PER_SECOND * slots)

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 from stratalog.clock import SystemClock
 from stratalog.errors import CorruptSegmentError, DiskError
 from stratalog.spark.workers import settle_in
-from stratalog.storage.cleaning.key_scan import HashRange, dirty_slices
+from stratalog.storage.cleaning.key_scan import HashRange, dirty_slices, superseded_in
+from stratalog.storage.cleaning.marks import block_bits, span_of
 from stratalog.storage.cleaning.outside_work import (
     Effort,
     HashesFound,
     Rewritten,
     clean_whole,
     hash_pieces,
-    mark_sorted,
+    mark_blocks,
     rewrite_groups,
     scan_hashes,
     scan_range,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 RESULT_SCHEMA = "number long, result string"
 HASHES_SCHEMA = "low long, high long, place long"
+OFFSETS_SCHEMA = "offset long"
 RENEW_SECONDS = 10.0
 
 Json = dict[str, Any]
@@ -174,33 +176,53 @@ def hash_each(
                 effort = shared.effort(f"hashes-{number:05d}-{piece:05d}")
                 with _sources_of(round_):
                     for columns in scan_hashes(round_, pieces[piece], effort, found):
-                        yield _columns(columns)
+                        yield _columns(columns, ("low", "high", "place"))
 
     return run
 
 
-def _columns(columns: tuple[bytes, bytes, bytes]) -> "pyarrow.RecordBatch":
+def _columns(columns: tuple[bytes, ...], names: tuple[str, ...]) -> "pyarrow.RecordBatch":
     import pyarrow
 
     arrays = [
         pyarrow.Array.from_buffers(pyarrow.int64(), len(each) // 8, [None, pyarrow.py_buffer(each)])
         for each in columns
     ]
-    return pyarrow.RecordBatch.from_arrays(arrays, names=["low", "high", "place"])
+    return pyarrow.RecordBatch.from_arrays(arrays, names=list(names))
+
+
+def supersede_each() -> "Callable[[Iterable[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]":
+    """For ``mapInArrow`` over sorted hashes: the offsets that are superseded."""
+
+    def run(batches: "Iterable[pyarrow.RecordBatch]") -> "Iterator[pyarrow.RecordBatch]":
+        settle_in()
+        for offsets in superseded_in(map(_views, batches)):
+            if offsets:
+                yield _columns((offsets,), ("offset",))
+
+    return run
 
 
 def mark_each(
     shared: SharedWork, number: int
 ) -> "Callable[[Iterable[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]":
-    """For ``mapInArrow`` over sorted hashes."""
+    """For ``mapInArrow`` over superseded offsets: all of some blocks."""
 
     def run(batches: "Iterable[pyarrow.RecordBatch]") -> "Iterator[pyarrow.RecordBatch]":
         import pyarrow
+        import pyarrow.compute
 
         settle_in()
         round_ = shared.round(number)
-        path = mark_sorted(round_, map(_views, batches), shared.effort(f"sorted-{number:05d}"))
-        yield pyarrow.RecordBatch.from_pydict({"number": [number], "result": [path]})
+        bits = block_bits(span_of(round_.plan))
+
+        def columns() -> Iterator[tuple[list[int], memoryview]]:
+            for batch in batches:
+                blocks: Any = pyarrow.compute.shift_right(batch.column(0), bits).unique()
+                yield blocks.to_pylist(), _view(batch.column(0))
+
+        paths = mark_blocks(round_, columns(), shared.effort(f"blocks-{number:05d}"))
+        yield pyarrow.RecordBatch.from_pydict({"number": [number], "result": [json.dumps(paths)]})
 
     return run
 

@@ -1,4 +1,4 @@
-"""How many keys the dirty part of a log has, from some megabytes of it.
+"""How many keys and records a log has, from some megabytes of its dirty part.
 
 Samples are taken all over the dirty part, where its segments and their index entries begin. Were
 all keys as likely as each other, K keys would show K (1 - exp(-n / K)) different ones in n records:
@@ -9,6 +9,7 @@ Nothing but speed depends on it: a map that turns out too small is tried again w
 import math
 import struct
 from contextlib import suppress
+from dataclasses import dataclass
 
 from stratalog.errors import CorruptBatchError, DiskError
 from stratalog.records import KeySurvey
@@ -21,19 +22,32 @@ SAMPLE_BYTES = 1 << 20
 _ENTRY = struct.Struct(">ii")
 
 
-def estimate_keys(plan: RoundPlan) -> int:
-    """At most as many as there are offsets."""
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """``keys`` are those of the dirty part, ``records`` those of the whole round. At most as many
+    as there are offsets."""
+
+    keys: int
+    records: int
+
+
+def estimate_round(plan: RoundPlan) -> Estimate:
     offsets = max(plan.upper_bound_offset - plan.first_dirty_offset, 0)
+    all_offsets = plan.upper_bound_offset - plan.sources[0].base_offset
     survey = KeySurvey(plan.first_dirty_offset)
     for source, position in _places(plan):
         with suppress(CorruptBatchError, DiskError):
             _feed(plan.files, source, position, survey)
     keyed = survey.records - survey.null_keys
     if keyed <= 0:
-        return offsets
+        return Estimate(offsets, all_offsets)
     found = min(survey.estimated_keys, keyed)
     records = min(offsets, _records(plan, survey))
-    return max(1, min(records, extrapolate(found, keyed, records)))
+    keys = max(1, min(records, extrapolate(found, keyed, records)))
+    # Of the clean part, as many to a byte as in the dirty one.
+    size_bytes = sum(each.size_bytes for each in plan.sources)
+    scale = size_bytes / max(1, _dirty_bytes(plan))
+    return Estimate(keys, min(all_offsets, math.ceil(records * scale)))
 
 
 def extrapolate(found: int, sampled: int, records: int) -> int:
@@ -53,10 +67,14 @@ def extrapolate(found: int, sampled: int, records: int) -> int:
 def _records(plan: RoundPlan, survey: KeySurvey) -> int:
     """By the size of what was sampled: offsets that compaction took away hold no record."""
     sampled_bytes = SAMPLE_BYTES * max(1, len(_places(plan)))
-    dirty_bytes = sum(each.size_bytes - each.first_dirty_position for each in plan.dirty)
+    dirty_bytes = _dirty_bytes(plan)
     if dirty_bytes <= sampled_bytes:
         return survey.records
     return math.ceil(1.2 * survey.records * dirty_bytes / sampled_bytes)
+
+
+def _dirty_bytes(plan: RoundPlan) -> int:
+    return sum(each.size_bytes - each.first_dirty_position for each in plan.dirty)
 
 
 def _places(plan: RoundPlan) -> list[tuple[Source, int]]:

@@ -5,7 +5,7 @@ map for that range alone. A map that turns out too small is no failure: its rang
 the log read once more. What was found are marks (``marks``), a bit for each offset of the round.
 
 For far more keys, the hashes and offsets themselves are the result (``HashScan``): whoever asked
-sorts them, and the runs of equal hashes make the same marks (``mark_runs``).
+sorts them, and the runs of equal hashes tell the offsets to be marked (``superseded_in``).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -228,14 +228,11 @@ def join_slices(entries: Iterable[Buffer], marks: Marks, offset_map: OffsetMap) 
     return is_whole
 
 
-def mark_runs(
+def superseded_in(
     columns: Iterable[tuple[memoryview, memoryview, memoryview]],
-    marks: Marks,
-    offset_map: OffsetMap,
-) -> None:
-    """Mark what ``HashScan`` gave, sorted by hash and then from the last place to the first."""
-    marks.lend(offset_map)
-    runs = SupersededRuns(offset_map)
+) -> Iterator[bytes]:
+    """The superseded offsets, as 64-bit numbers, of what ``HashScan`` gave, sorted by hash and then
+    from the last place to the first."""
+    runs = SupersededRuns()
     for lows, highs, places in columns:
-        runs.feed(lows, highs, places)
-    offset_map.clear()
+        yield runs.feed(lows, highs, places)

@@ -4,16 +4,19 @@
     scan_slice       the keys of some segments: marks of what is superseded among them;
                      join_found puts slices together
     scan_range       one range of the keys: marks of what is superseded
-    scan_hashes      far too many keys: their hashes and offsets, to be sorted by somebody else
-    mark_sorted      and the marks that such a sort gives
+    scan_hashes      far too many keys: their hashes and offsets, to be sorted by somebody else,
+                     which gives superseded offsets (``superseded_in``)
+    mark_blocks      and those, brought together by block, to marks
     rewrite_groups   with all marks made: some of the new segments
 
 None changes a log: all that they write lies in staging directories.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from typing_extensions import Buffer
 
 from stratalog.records import OffsetMap
 from stratalog.storage.cleaning.key_scan import (
@@ -22,9 +25,14 @@ from stratalog.storage.cleaning.key_scan import (
     KeyScan,
     KeysFound,
     join_slices,
-    mark_runs,
 )
-from stratalog.storage.cleaning.marks import MARKS_SUFFIX, Marks, span_of
+from stratalog.storage.cleaning.marks import (
+    Marks,
+    block_span,
+    is_marks_file,
+    sources_span,
+    span_of,
+)
 from stratalog.storage.cleaning.planning import group_segments
 from stratalog.storage.cleaning.rewriting import CleanerStats, RoundPlan, Source, Work
 from stratalog.storage.cleaning.round_json import OutsideRound
@@ -35,9 +43,10 @@ from stratalog.storage.files import read_file
 from stratalog.storage.layout import staging_directory
 
 BUFFER_BYTES = 1 << 20
-_NO_KEYS_BYTES = 24 * 64
+_SLOT_BYTES = 24
+_NO_KEYS_BYTES = _SLOT_BYTES * 64
 MAP_BYTES_MAX = 2**31 - 1
-TRANSACTIONAL = "-transactional"
+_TRANSACTIONAL = "-transactional"
 
 Progress = Callable[[int], None]
 
@@ -122,11 +131,10 @@ def _scan(
     return _write_marks(marks, round_, effort), scan.found
 
 
-def _write_marks(marks: Marks, round_: OutsideRound, effort: Effort) -> str:
+def _write_marks(marks: Marks, round_: OutsideRound, effort: Effort, suffix: str = "") -> str:
     directory = effort.directory(round_)
     make_staging_directory(round_.plan.files, directory)
-    path = f"{directory}/{effort.attempt}{MARKS_SUFFIX}"
-    marks.write(round_.plan.files, path)
+    path = marks.write(round_.plan.files, f"{directory}/{effort.attempt}{suffix}")
     marks.close()
     return path
 
@@ -144,7 +152,7 @@ def scan_slice(
     round_: OutsideRound, sources: Sequence[Source], effort: Effort
 ) -> SliceFound | None:
     """None: this round cannot be done in slices, whatever was thought of it."""
-    marks = Marks(span_of(round_.plan))
+    marks = Marks(sources_span(round_.plan, sources))
     scan = KeyScan(round_.plan, effort.work(round_))
     entries = scan.mark_slice(sources, marks)
     if entries is None:
@@ -161,11 +169,20 @@ def scan_slice(
 
 
 def join_found(
-    round_: OutsideRound, slices: Sequence[SliceFound], effort: Effort
-) -> tuple[list[str], int]:
-    """All marks of a round that was scanned in slices, in order, and how many keys it has."""
+    round_: OutsideRound,
+    slices: Sequence[SliceFound],
+    effort: Effort,
+    *,
+    map_bytes_max: int = MAP_BYTES_MAX,
+) -> tuple[list[str], int] | None:
+    """All marks of a round that was scanned in slices, in order, and how many keys they have. None
+    if those do not fit a map after all."""
     total = sum(each.keys for each in slices)
-    offset_map = replace(effort, map_bytes=max(2 * total, 64) * 24).make_map(round_)
+    # It takes what others have hashed, and is as full as we like: the load factor is for theirs.
+    map_bytes = max(2 * total, 64) * _SLOT_BYTES
+    if map_bytes > map_bytes_max:
+        return None
+    offset_map = OffsetMap(map_bytes)
     marks = Marks(span_of(round_.plan))
     files = round_.plan.files
     found = join_slices((read_file(files, each.keys_path) for each in slices), marks, offset_map)
@@ -193,14 +210,12 @@ class HashesFound:
 def scan_hashes(
     round_: OutsideRound, sources: Sequence[Source], effort: Effort, found: HashesFound
 ) -> Iterator[tuple[bytes, bytes, bytes]]:
-    marks = Marks(span_of(round_.plan))
+    marks = Marks(sources_span(round_.plan, sources))
     scan = HashScan(round_.plan, effort.work(round_, holds_keys=False))
     yield from scan.pieces(sources, marks)
     found.keys = scan.found
-    name = effort.attempt
-    if scan.found.transactional_batches:
-        effort = replace(effort, attempt=f"{name}{TRANSACTIONAL}")
-    found.path = _write_marks(marks, round_, effort)
+    suffix = _TRANSACTIONAL if scan.found.transactional_batches else ""
+    found.path = _write_marks(marks, round_, effort, suffix)
 
 
 def found_marks(round_: OutsideRound, effort: Effort) -> tuple[list[str], bool]:
@@ -208,20 +223,24 @@ def found_marks(round_: OutsideRound, effort: Effort) -> tuple[list[str], bool]:
     transaction. Those of a task that was lost and run again say the same twice."""
     directory = effort.directory(round_)
     names = [entry.name for entry in round_.plan.files.list(directory)]
-    marks = sorted(name for name in names if name.endswith(MARKS_SUFFIX))
-    is_transactional = any(name.endswith(f"{TRANSACTIONAL}{MARKS_SUFFIX}") for name in marks)
+    marks = sorted(name for name in names if is_marks_file(name))
+    is_transactional = any(f"{_TRANSACTIONAL}." in name for name in marks)
     return [f"{directory}/{name}" for name in marks], is_transactional
 
 
-def mark_sorted(
-    round_: OutsideRound,
-    columns: Iterable[tuple[memoryview, memoryview, memoryview]],
-    effort: Effort,
-) -> str:
-    """The columns of ``scan_hashes``, sorted by hash and then from the last place to the first."""
-    marks = Marks(span_of(round_.plan))
-    mark_runs(columns, marks, effort.make_map(round_, holds_keys=False))
-    return _write_marks(marks, round_, effort)
+def mark_blocks(
+    round_: OutsideRound, columns: Iterable[tuple[Iterable[int], Buffer]], effort: Effort
+) -> list[str]:
+    """Superseded offsets, each column with the blocks that they are of, to a file for each block.
+    Whoever has some of a block has all of it."""
+    whole = span_of(round_.plan)
+    found: dict[int, Marks] = {}
+    for blocks, offsets in columns:
+        for block in blocks:
+            if block not in found:
+                found[block] = Marks(block_span(whole, block))
+            found[block].supersede(offsets)
+    return [_write_marks(marks, round_, effort) for marks in found.values()]
 
 
 def rewrite_groups(

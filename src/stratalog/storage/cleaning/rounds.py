@@ -123,7 +123,9 @@ def clean_now(
 ) -> RoundResult:
     """Clean a log on this thread, whether or not it is dirty enough; for tools and tests."""
     plan = plan_log(log, first_dirty_offset, now_ms)
-    work = Work(offset_map or OffsetMap(map_bytes), buffer_bytes)
+    # An empty map is false.
+    offset_map = OffsetMap(map_bytes) if offset_map is None else offset_map
+    work = Work(offset_map, buffer_bytes)
     round_ = CleaningRound(plan_round(log, plan, now_ms=now_ms), work)
     end_offset = round_.build_map()
     for group in round_.groups():

@@ -12,7 +12,7 @@ from typing_extensions import Buffer
 from stratalog.config import TopicConfig
 from stratalog.records import read_headers
 from stratalog.storage.cleaning.cleaned import CleanedSegment
-from stratalog.storage.cleaning.marks import decide, span_of
+from stratalog.storage.cleaning.marks import decide, sources_span
 from stratalog.storage.cleaning.rewriting import RoundPlan, RoundWork, Source, Work
 from stratalog.storage.commits.kept_digest import kept_digest
 from stratalog.storage.commits.manifest import StagedFile
@@ -94,9 +94,7 @@ class StagedRound(RoundWork):
     def stage(self, group: Sequence[Source]) -> StagedFile:
         """``rewrite``, for a manifest."""
         if self._marks:
-            whole = span_of(self.plan)
-            part = whole.cut(group[0].base_offset, group[-1].end_offset)
-            decide(self.plan.files, self._marks, whole, part, self._map)
+            decide(self.plan.files, self._marks, sources_span(self.plan, group), self._map)
             self._map.raise_latest_offset(self.plan.upper_bound_offset - 1)
         cleaned = self.rewrite(group)
         assert isinstance(cleaned, StagedSegment)
