@@ -1,5 +1,6 @@
 """The lease that keeps staged files, and the sweep of those that nobody keeps."""
 
+import errno
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,6 +52,21 @@ def test_a_lease_lasts_as_long_as_it_was_asked_for(
     assert sweep_staging(files, log_dir, now_ms=NOW_MS + 59_999, in_use=()) == []
     assert sweep_staging(files, log_dir, now_ms=NOW_MS + 60_000, in_use=()) == [staging_id]
     assert staging_until_ms(files, log_dir, staging_id) is None
+
+
+def test_a_lease_that_cannot_be_made_leaves_nothing() -> None:
+    before = new_disk().tree()
+    for failing in range(10):
+        files = new_disk()
+        files.fail(files.operations + failing, errno.ENOSPC)
+        try:
+            open_staging(files, LOG_DIR, holder="spark load", seconds=60, clock=CLOCK)
+        except DiskError:
+            assert files.tree() == before
+        else:
+            break
+
+    assert failing > 2
 
 
 def test_the_file_of_a_lease_says_whose_it_is() -> None:

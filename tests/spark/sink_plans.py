@@ -44,6 +44,7 @@ def make_plan(
         "batch_bytes": 4096,
         "staging_seconds": 60,
         "is_opened": False,
+        "refused": {},
         **more,
     }
     return SinkPlan(

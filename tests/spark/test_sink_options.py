@@ -88,6 +88,7 @@ def test_the_producers_own_codec_is_obeyed_where_ours_is_not_said():
         ({"compression": "snappy:1"}, "snappy has no levels"),
         ({"compression": "zstd:fast"}, "levels of zstd are"),
         ({"batchBytes": "12"}, "expected 1024 to"),
+        ({"batchBytes": "2g"}, "'2147483648': expected 1024 to 1073741824"),
         ({"topic": "no spaces"}, "no spaces"),
         ({"txnAppId": "job"}, "option 'txnVersion' is '': it is missing"),
         ({"txnVersion": "1"}, "option 'txnAppId' is '': it is missing"),
@@ -124,6 +125,30 @@ def test_brokers_are_written_to_over_the_wire_with_their_producers_settings():
     assert found.kafka["linger.ms"] == "5"
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"kafka.transactional.id": "x"}, "at least once, outside of any transaction"),
+        ({"kafka.error_cb": "x"}, "an option is a text, and no function"),
+        ({"kafka.on_delivery": "x"}, "an option is a text, and no function"),
+        ({"kafka.default.topic.config": "x"}, "kafka. options of their own"),
+        ({"kafka.acks": "0", "kafka.enable.idempotence": "false"}, "option 'kafka.acks' is '0'"),
+        ({"kafka.request.required.acks": " 0"}, "nobody would say that they are"),
+        ({"compression": "zstd:22"}, "levels over the wire are 0 to 12"),
+        ({"kafka.compression.type": "zstd:-5"}, "levels over the wire are 0 to 12"),
+    ],
+)
+def test_what_would_fail_late_or_lose_rows_over_the_wire_is_refused(options, sentence):
+    with pytest.raises(ScanOptionError) as caught:
+        SinkOptions.parse({"kafka.bootstrap.servers": "a:9092", **options}, is_streaming=False)
+
+    assert sentence in str(caught.value)
+
+
+def test_a_batch_may_have_a_gibibyte():
+    assert parse(batchBytes="1g").batch_bytes == 1 << 30
+
+
 def test_an_address_that_is_a_path_is_a_directory():
     found = SinkOptions.parse({"kafka.bootstrap.servers": "/var/logs"}, is_streaming=True)
 
@@ -147,7 +172,20 @@ def test_an_applications_version_is_of_its_writes_to_one_topic():
     assert batch_app(parse()) is None
     assert batch_app(parse(**told)).name == "job"
     assert batch_app(parse(**told, topic="orders")) != batch_app(parse(**told, topic="payments"))
+    assert batch_app(parse(**told, topic="orders")).name == "job/orders"
     assert len(batch_app(parse(**told, topic="t" * 249)).name) <= 200
+
+
+def test_no_two_of_application_and_topic_share_a_name():
+    found = {
+        batch_app(
+            parse(txnAppId=name, txnVersion="3", **({} if topic is None else {"topic": topic}))
+        ).name
+        for name in ("a", "a/", "a//", "a/b", "a//b", "a/b/b", "a%2Fb")
+        for topic in (None, "a", "b", "a.b")
+    }
+
+    assert len(found) == 7 * 4
 
 
 @pytest.mark.parametrize(

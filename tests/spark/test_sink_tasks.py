@@ -18,6 +18,7 @@ from sink_plans import STAGING_ID, make_plan, make_topic, staged_records, topic_
 from sink_topics import left_behind
 
 from stratalog.errors import DiskError
+from stratalog.records import read_headers
 from stratalog.records.compression import Codec
 from stratalog.records.partitioner import partition_of
 from stratalog.spark.sink_commit import make_manifest
@@ -27,7 +28,7 @@ from stratalog.spark.sink_tasks import stage_rows
 from stratalog.storage.commits.manifest import AppVersion
 from stratalog.storage.commits.staging import open_staging, release_staging, staging_until_ms
 from stratalog.storage.files import OsFileSystem
-from stratalog.storage.layout import TopicPartition, staging_file
+from stratalog.storage.layout import TopicPartition, staging_directory, staging_file
 from stratalog.testing import ManualClock, SimulatedFileSystem
 
 NOW_MS = 1_700_000_000_123
@@ -152,12 +153,67 @@ def test_a_task_that_is_run_again_stages_the_same_bytes(tmp_path_factory, seed):
         )
 
 
+def test_small_writes_without_keys_go_to_different_partitions(tmp_path):
+    plan = make_plan(tmp_path, make_topic(tmp_path, "wide", 8), columns=COLUMNS, topic="wide")
+    chosen = set()
+    for number in range(40):
+        again = replace(plan, staging_id=f"{number:032x}")
+        chosen.update(each.partition for each in stage(again, batch_of([{"value": b"v"}])).files)
+
+    assert chosen == set(range(8))
+
+
+def test_batches_are_as_large_as_they_may_be_however_many_topics_there_are(tmp_path):
+    topics = [make_topic(tmp_path, "wide", 20), *(topic_in("/", f"t{n}", 1) for n in range(2000))]
+    plan = make_plan(tmp_path, *topics, columns=COLUMNS, batch_bytes=128 << 10)
+    rows = [
+        {"topic": "wide", "partition": n % 20, "value": b"v" * 1000, "timestamp": 1}
+        for n in range(5000)
+    ]
+
+    staged = stage(plan, *(batch_of(rows[start : start + 500]) for start in range(0, 5000, 500)))
+
+    assert len(batch_sizes(plan, staged)) == 20 * 2
+
+
+def test_the_open_batches_of_all_topics_have_one_budget_and_the_largest_are_closed(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("stratalog.spark.sink_tasks.OPEN_BYTES_MAX", 100_000)
+    topics = [make_topic(tmp_path, f"t{n}", 1) for n in range(10)]
+    plan = make_plan(tmp_path, *topics, columns=COLUMNS, batch_bytes=1 << 20)
+    sizes = {f"t{n}": 20_000 if n == 7 else 1000 for n in range(10)}
+    rows = [{"topic": name, "value": b"v" * size, "timestamp": 1} for name, size in sizes.items()]
+
+    staged = stage(plan, *([batch_of(rows)] * 5))
+
+    found = defaultdict(list)
+    for topic, size in batch_sizes(plan, staged):
+        found[topic].append(size)
+    assert len(found.pop("t7")) == 2
+    assert {len(each) for each in found.values()} == {1}
+    assert sum(len(each) for each in staged_records(plan, staged).values()) == 50
+
+
+def batch_sizes(plan, staged):
+    found = []
+    for key, files in staged.files.items():
+        directory = staging_directory(
+            plan.topics[key.topic].directories[key.partition], plan.staging_id
+        )
+        for file in files:
+            headers = read_headers(Path(directory, file.name).read_bytes(), 0, check_crc=False)
+            found += [(key.topic, header.size_bytes) for header in headers]
+    return found
+
+
 @pytest.mark.parametrize(
     ("rows", "row", "column", "sentence"),
     [
         ([{"topic": "orders", "value": b"v"}, {"value": b"v"}], 1, "topic", "null topic present"),
         ([{"topic": "orders", "value": b""}, {"topic": "typo"}], 1, "topic", "no topic 'typo'"),
         ([{"topic": "orders", "value": b"v" * 2_000_000}], 0, "value", "max.message.bytes"),
+        ([{"topic": "__orders", "value": b"v"}], 0, "topic", "is the broker's own. Nothing was"),
         ([{"topic": "orders", "partition": 3}], 0, "partition", "0 to 2"),
         ([{"topic": "payments"}, {"topic": "orders", "partition": -1}], 1, "partition", "0 to 2"),
         ([{"topic": "orders", "timestamp": -5000}], 0, "timestamp", "before 1970"),
@@ -167,7 +223,7 @@ def test_a_task_that_is_run_again_stages_the_same_bytes(tmp_path_factory, seed):
 def test_a_row_that_cannot_be_written_is_named_and_nothing_is_left(
     tmp_path, rows, row, column, sentence
 ):
-    plan = plan_of(tmp_path)
+    plan = plan_of(tmp_path, refused={"__orders": "it is the broker's own"})
     before = batch_of([{"topic": "orders", "value": b"v" * 3000, "key": b"k"}] * 10)
 
     with pytest.raises(SinkRowError) as caught:
@@ -177,6 +233,29 @@ def test_a_row_that_cannot_be_written_is_named_and_nothing_is_left(
     assert sentence in str(caught.value)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
     assert files_in(tmp_path) == [Path(staging_file(str(tmp_path), STAGING_ID))]
+
+
+def test_no_batch_is_larger_than_a_segment(tmp_path):
+    topic = make_topic(tmp_path, "small", 1, segment_bytes=5000, max_message_bytes=1 << 20)
+    plan = make_plan(tmp_path, topic, columns=COLUMNS, topic="small", batch_bytes=1 << 20)
+    rows = [{"value": b"v" * 500}] * 100
+
+    assert max(size for _, size in batch_sizes(plan, stage(plan, batch_of(rows)))) <= 5000
+    with pytest.raises(SinkRowError, match=r"row 1 .* segment\.bytes"):
+        stage(plan, batch_of([{"value": b"v"}, {"value": b"v" * 5000}]), attempt=1)
+
+
+def test_a_topic_that_is_deleted_meanwhile_is_named(tmp_path):
+    plan = plan_of(tmp_path, batch_bytes=1)
+
+    def rows():
+        yield batch_of([{"topic": "orders", "partition": 1, "value": b"v"}])
+        (tmp_path / "orders-1").rename(tmp_path / "orders-1.0123-delete")
+        (tmp_path / "orders-2").rename(tmp_path / "orders-2.0123-delete")
+        yield batch_of([{"topic": "orders", "partition": 2, "value": b"v"}])
+
+    with pytest.raises(SinkError, match=r"orders-1 is no longer in .*: its topic was deleted"):
+        stage(plan, *rows())
 
 
 def test_a_record_without_a_key_is_refused_by_a_compacted_topic(tmp_path):

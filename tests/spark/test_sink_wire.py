@@ -1,10 +1,13 @@
 """A DataFrame written over the wire: produced through librdkafka, at least once."""
 
 import datetime
+import pickle
+import socket
+from contextlib import contextmanager
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.types import BinaryType, StructField, StructType
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 from sink_topics import create_topics, rows_in
 
 from broker_fixture import running_broker
@@ -209,6 +212,81 @@ def test_a_record_that_is_too_large_is_refused_by_row(broker, topic, columns):
         produce(
             broker, [{"value": b"v"}, {"value": b"v" * 2_000_000}], columns=columns, topic=topic
         )
+
+
+def test_rows_before_a_refused_one_are_not_said_to_be_unwritten(broker, topic):
+    rows = [{"topic": topic, "value": b"v"}, {"topic": None, "value": b"v"}]
+
+    with pytest.raises(
+        SinkRowError, match=r"row 1 .* Rows before it may have been written"
+    ) as told:
+        produce(broker, rows, columns=("topic", "value"))
+
+    assert "Nothing was written" not in str(told.value)
+    assert str(pickle.loads(pickle.dumps(told.value))) == str(told.value)
+
+
+def test_an_unknown_topic_over_the_wire_is_told_before_any_task_runs_and_is_not_made(tmp_path):
+    with running_broker(tmp_path) as broker:
+        with pytest.raises(SinkError, match="there is no topic 'ordres' at 127"):
+            settings_for(broker, topic="ordres")
+        with pytest.raises(SinkError, match="Unknown topic"):
+            produce_rows(
+                iter([pa.RecordBatch.from_pylist([{"topic": "ordres"}], schema=SCHEMA)]),
+                WirePlan(
+                    topic=None,
+                    columns=("topic", "value"),
+                    settings={
+                        **plan_by_column(broker).settings,
+                        "topic.metadata.propagation.max.ms": "10",
+                    },
+                ),
+                TaskPlace(task=0, attempt=0),
+            )
+
+    assert list(tmp_path.glob("ordres*")) == []
+
+
+def plan_by_column(broker):
+    schema = StructType([StructField(name, StringType()) for name in ("topic", "value")])
+    options = {"kafka.bootstrap.servers": broker.bootstrap_server}
+    return plan_wire(SinkOptions.parse(options, is_streaming=False), schema)
+
+
+@pytest.mark.parametrize("topic", ["orders", None])
+def test_a_broker_that_is_not_there_is_told_with_its_address_before_any_task_runs(topic):
+    with free_port() as port:
+        servers = f"127.0.0.1:{port}"
+        options = {"kafka.bootstrap.servers": servers, "kafka.message.timeout.ms": "300"}
+        schema = StructType([StructField(name, StringType()) for name in ("topic", "value")])
+        told = SinkOptions.parse(
+            options if topic is None else {**options, "topic": topic}, is_streaming=False
+        )
+
+        with pytest.raises(SinkError, match=rf"no broker of {servers} has answered in 0\.3 s"):
+            plan_wire(told, schema)
+
+
+def test_rows_that_waited_in_vain_name_the_servers_and_the_option(broker):
+    with free_port() as port:
+        settings = {
+            **settings_for(broker),
+            "bootstrap.servers": f"127.0.0.1:{port}",
+            "message.timeout.ms": "300",
+        }
+        plan = WirePlan(topic="orders", columns=("value",), settings=settings)
+        batch = pa.RecordBatch.from_pylist([{"value": b"v"}], schema=SCHEMA)
+
+        with pytest.raises(SinkError, match=r"127\.0\.0\.1:.* kafka\.message\.timeout\.ms"):
+            produce_rows(iter([batch]), plan, TaskPlace(task=3, attempt=0))
+
+
+@contextmanager
+def free_port():
+    """Where nobody listens, for as long as this lasts."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
 
 
 def test_a_setting_that_librdkafka_does_not_have_is_told_before_any_task_runs(broker):

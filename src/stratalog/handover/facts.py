@@ -1,7 +1,8 @@
 """What a driver knows of the topics it writes to: where their partitions lie, and their rules."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from stratalog.config import TopicConfig
@@ -24,6 +25,13 @@ class TopicFacts:
     is_held: bool = False
     is_internal: bool = False
 
+    def within(self, log_dir: str) -> "TopicFacts":
+        """With those partitions alone that lie in this log directory, by whatever name it goes."""
+        homes = {number: path.rpartition("/")[0] for number, path in self.partitions.items()}
+        here = {home for home in set(homes.values()) if _is_same(home, log_dir)}
+        found = {number: path for number, path in self.partitions.items() if homes[number] in here}
+        return replace(self, partitions=found)
+
     @property
     def rules(self) -> ProduceRules:
         return produce_rules(self.config)
@@ -39,6 +47,15 @@ class TopicFacts:
     @property
     def is_compacted(self) -> bool:
         return self.config.compact
+
+
+def _is_same(home: str, log_dir: str) -> bool:
+    if home == log_dir:
+        return True
+    try:
+        return Path(home).samefile(log_dir)
+    except OSError:
+        return False
 
 
 def read_facts(rows: Iterable[Mapping[str, Any]]) -> dict[str, TopicFacts]:

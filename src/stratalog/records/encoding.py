@@ -98,13 +98,17 @@ class BatchEncoder:
         )
 
     def __repr__(self) -> str:
-        encoder = self._encoder
-        return f"<BatchEncoder {encoder.rows} rows, {encoder.open_bytes} bytes not handed over>"
+        return f"<BatchEncoder {self.rows} rows, {self.open_bytes} bytes not handed over>"
 
     @property
     def rows(self) -> int:
         """How many were taken so far."""
         return self._encoder.rows
+
+    @property
+    def open_bytes(self) -> int:
+        """Of the batches that are not handed over yet."""
+        return self._encoder.open_bytes
 
     def add(
         self, rows: pyarrow.RecordBatch, partitions: pyarrow.Array[Any], *, now_ms: int
@@ -162,7 +166,8 @@ class BatchEncoder:
         )
 
     def _too_large(self, size_bytes: int, record_count: int) -> str:
-        limit = f"more than the {self._max_message_bytes} that max.message.bytes allows"
+        limit_bytes = self._max_message_bytes
+        limit = f"more than the {limit_bytes} that max.message.bytes and segment.bytes allow"
         if record_count == 1:
             return f"the record makes a batch of {size_bytes} bytes, {limit}"
         return f"the batch that begins with it has {size_bytes} bytes compressed, {limit}"

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from stratalog.spark.plain import plainly
 from stratalog.spark.sink_columns import check_columns
 from stratalog.spark.sink_options import SinkOptions
-from stratalog.spark.sink_plan import SinkPlan, StagedRows, TaskPlace
+from stratalog.spark.sink_plan import SinkPlan, StagedRows, TaskPlace, told_by_tasks
 from stratalog.spark.workers import freeze_imports, settle_in
 
 if TYPE_CHECKING:
@@ -41,13 +41,12 @@ class StratalogWriter(DataSourceArrowWriter):
             batch_app,
             commit_staged,
             release,
-            staged_rows,
             tell_result,
         )
 
         freeze_imports()
-        app = batch_app(self._options)
-        result = commit_staged(self._options, staged_rows(messages), uuid.uuid4().hex, app)
+        staged = told_by_tasks(messages, StagedRows)
+        result = commit_staged(self._options, staged, uuid.uuid4().hex, batch_app(self._options))
         tell_result(self._options, result)
         if result is None:
             release(self._plan.path, [self._plan.staging_id])

@@ -19,7 +19,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 from stratalog.clock import SystemClock
 from stratalog.config.properties import parse_properties
-from stratalog.errors import ConfigError, DiskError
+from stratalog.errors import ConfigError, DiskError, TopicNameError
 from stratalog.handover import Handover, open_handover
 from stratalog.handover.errors import CommitUnknownError, HandoverError
 from stratalog.handover.facts import TopicFacts
@@ -68,14 +68,17 @@ def plan_sink(
     ``opens_staging``: by whoever knows of the write's end. Its tasks may begin much later.
     """
     wanted = None if options.topic is None else [options.topic]
-    found = _handover(options).topics(wanted, seconds=options.commit_seconds)
+    found = _find_topics(options, wanted)
     if options.topic is not None and options.topic not in found:
         raise SinkError(
             f"there is no topic {options.topic!r} in {options.path}; create it first, as with "
             f"stratalog topic create {options.topic}"
         )
+    refused = {name: why for name, facts in found.items() if (why := _why_refused(facts))}
     if options.topic is not None:
-        _check_writable(found[options.topic], options.path)
+        if options.topic in refused:
+            raise SinkError(refused[options.topic])
+        _check_complete(found[options.topic], options.path)
     holder = f"spark on {socket.gethostname()}"
     staging_id = uuid.uuid4().hex
     if opens_staging:
@@ -90,7 +93,8 @@ def plan_sink(
     return SinkPlan.of(
         options,
         columns,
-        {name: _sink_topic(facts) for name, facts in found.items() if not facts.is_internal},
+        {name: _sink_topic(facts) for name, facts in found.items() if name not in refused},
+        refused=refused,
         directory_id=read_directory_id(OsFileSystem(), options.path),
         staging_id=staging_id,
         is_opened=opens_staging,
@@ -98,9 +102,31 @@ def plan_sink(
     )
 
 
-def _check_writable(facts: TopicFacts, path: str) -> None:
+def _find_topics(options: SinkOptions, wanted: list[str] | None) -> dict[str, TopicFacts]:
+    """Of a broker with several log directories, only what lies in this one: it holds the lease of
+    what is staged, and what has none where it lies is swept."""
+    try:
+        found = _handover(options).topics(wanted, seconds=options.commit_seconds)
+    except TopicNameError as error:
+        raise SinkError(
+            f"{options.path} has directories that are no partitions ({error}): name a log "
+            "directory, which holds nothing else"
+        ) from error
+    return {name: facts.within(options.path) for name, facts in found.items()}
+
+
+def _why_refused(facts: TopicFacts) -> str:
     if facts.is_internal:
-        raise SinkError(f"{facts.name} is a topic of the broker's own; nobody else writes to it")
+        return f"{facts.name} is a topic of the broker's own; nobody else writes to it"
+    if facts.is_held:
+        return (
+            f"the settings of {facts.name} are not known, so nobody can say what it takes; say by "
+            "which it is kept with 'stratalog topic adopt'"
+        )
+    return ""
+
+
+def _check_complete(facts: TopicFacts, path: str) -> None:
     missing = sorted(set(range(facts.partition_count)) - set(facts.partitions))
     if missing:
         raise SinkError(
@@ -134,7 +160,10 @@ def batch_app(options: SinkOptions) -> AppVersion | None:
     with a write of its own, gives both the same version."""
     if options.app_id is None:
         return None
-    name = options.app_id if options.topic is None else f"{options.app_id}/{options.topic}"
+    # A separator within the id is doubled, so that no two of id and topic share a name.
+    name = options.app_id.replace("/", "//")
+    if options.topic is not None:
+        name = f"{name}/{options.topic}"
     if len(name) > TEXT_CHARACTERS_MAX:
         name = hashlib.sha256(name.encode()).hexdigest()
     return AppVersion(name=name, version=options.app_version)
@@ -205,7 +234,7 @@ def make_manifest(
 
 
 def staged_rows(messages: Iterable[WriterCommitMessage | None]) -> list[StagedRows]:
-    """What tasks told; a task that told nothing has failed, or was not asked any more."""
+    """What tasks of an aborted write told; one that told nothing has failed, or was not asked."""
     return [each for each in messages if isinstance(each, StagedRows)]
 
 

@@ -10,6 +10,8 @@ class SinkError(StratalogError):
 class SinkRowError(SinkError):
     """A row that cannot be written, and which one it is. Nothing of its write is committed."""
 
+    ending = "Nothing was written"
+
     def __init__(self, task: int, row: int, column: str, reason: str) -> None:
         super().__init__(task, row, column, reason)
         self.task = task
@@ -20,7 +22,30 @@ class SinkRowError(SinkError):
     def __str__(self) -> str:
         return (
             f"row {self.row} of Spark's partition {self.task}, column {self.column!r}: "
-            f"{self.reason}. Nothing was written"
+            f"{self.reason}. {self.ending}"
+        )
+
+
+class ProducedRowError(SinkRowError):
+    """The same over the wire, where nothing is undone."""
+
+    ending = "Rows before it may have been written: over the wire nothing is undone"
+
+
+class UntoldRowsError(SinkError):
+    """Spark wants to commit what a task never told of: nobody has seen the rows of that task."""
+
+    def __init__(self, task: int, batch_id: int | None) -> None:
+        super().__init__(task, batch_id)
+        self.task = task
+        self.batch_id = batch_id
+
+    def __str__(self) -> str:
+        what = "a write" if self.batch_id is None else f"batch {self.batch_id}"
+        return (
+            f"Spark commits {what} without what task {self.task} wrote: its rows were not written. "
+            "trigger(continuous=...) hands no rows to sinks in Python; use "
+            "trigger(processingTime=...) or trigger(availableNow=True), with a new checkpoint"
         )
 
 

@@ -17,6 +17,7 @@ from stratalog.storage.commits.manifest import TEXT_CHARACTERS_MAX
 from stratalog.storage.layout import validate_topic_name
 
 BATCH_BYTES_MIN = 1 << 10
+BATCH_BYTES_MAX = 1 << 30
 STAGING_SECONDS = 900
 COMMIT_SECONDS = 600
 
@@ -46,12 +47,22 @@ _WITHOUT_MEANING = (
     "producer.retries",
 )
 
+# Levels that librdkafka takes; below 0 it means its own.
+_WIRE_LEVEL_MAX = 12
+
 _REFUSED = {
     "kafka.key.serializer": "keys are written as the bytes that they are; cast the column key",
     "kafka.value.serializer": "values are written as the bytes that they are; cast the column",
     "kafka.interceptor.classes": "there is no Java producer here that could be intercepted",
     "paths": "one log directory is written at a time",
 }
+_REFUSED_OVER_THE_WIRE = {
+    "kafka.transactional.id": "rows are produced at least once, outside of any transaction",
+    "kafka.default.topic.config": "give its settings as kafka. options of their own",
+}
+# Settings that are no text but functions and objects, which no option can be.
+_CALLABLE = ("_cb", "on_delivery", "logger")
+_ACKS = ("kafka.acks", "kafka.request.required.acks")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +105,8 @@ class SinkOptions:
                 "over the wire rows come at least once; it needs a log directory",
             )
         codec, level = _parse_compression(given)
+        if bootstrap_servers:
+            _check_producer(given, level)
         return cls(
             path=path,
             bootstrap_servers=bootstrap_servers,
@@ -108,6 +121,29 @@ class SinkOptions:
             result_file=given.text(RESULT_OPTION) or "",
             broker_config_file=given.text("brokerConfig") or "",
             kafka=given.kafka(),
+        )
+
+
+def _check_producer(given: GivenOptions, level: int | None) -> None:
+    """What would fail late and badly, or lose rows without a word."""
+    for name, instead in _REFUSED_OVER_THE_WIRE.items():
+        if (text := given.text(name)) is not None:
+            raise ScanOptionError(name, text, f"it is not supported: {instead}")
+    for name, text in given.kafka().items():
+        if name.endswith(_CALLABLE):
+            raise ScanOptionError(
+                f"kafka.{name}", text, "it is not supported: an option is a text, and no function"
+            )
+    for name in _ACKS:
+        if (text := given.text(name)) is not None and text.strip() == "0":
+            raise ScanOptionError(
+                name, text, "rows are written at least once, and nobody would say that they are"
+            )
+    if level is not None and not 0 <= level <= _WIRE_LEVEL_MAX:
+        raise ScanOptionError(
+            _compression_option(given),
+            str(level),
+            f"levels over the wire are 0 to {_WIRE_LEVEL_MAX}",
         )
 
 
@@ -169,7 +205,7 @@ def _parse_app(given: GivenOptions, *, is_streaming: bool) -> tuple[str | None, 
 
 def _parse_compression(given: GivenOptions) -> tuple[Codec, int | None]:
     """``zstd``, or ``zstd:7``; a producer's own setting is obeyed if ours is not given."""
-    option = "compression" if given.text("compression") is not None else "kafka.compression.type"
+    option = _compression_option(given)
     text = given.text(option)
     if text is None:
         return Codec.NONE, None
@@ -191,12 +227,18 @@ def _parse_compression(given: GivenOptions) -> tuple[Codec, int | None]:
     return codec, level
 
 
+def _compression_option(given: GivenOptions) -> str:
+    return "compression" if given.text("compression") is not None else "kafka.compression.type"
+
+
 def _parse_batch_bytes(given: GivenOptions) -> int:
     size = given.size_bytes("batchBytes")
     if size is None:
         return BATCH_BYTES
-    if not BATCH_BYTES_MIN <= size < 1 << 30:
-        raise ScanOptionError("batchBytes", str(size), f"expected {BATCH_BYTES_MIN} to {1 << 30}")
+    if not BATCH_BYTES_MIN <= size <= BATCH_BYTES_MAX:
+        raise ScanOptionError(
+            "batchBytes", str(size), f"expected {BATCH_BYTES_MIN} to {BATCH_BYTES_MAX}"
+        )
     return size
 
 

@@ -3,16 +3,20 @@
 Executors import this; so nothing here reaches for what changes a log.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from pyspark.sql.datasource import WriterCommitMessage
 
 from stratalog.records.compression import Codec
 from stratalog.records.encoding import NO_LIMIT_MS
+from stratalog.spark.sink_errors import UntoldRowsError
 from stratalog.spark.sink_options import SinkOptions
 from stratalog.storage.commits.manifest import StagedFile
 from stratalog.storage.layout import TopicPartition
+
+M = TypeVar("M", bound=WriterCommitMessage)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +38,7 @@ class SinkTopic:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkPlan:
     """``columns`` are those that are written; ``topic`` is None where each row names its own.
+    ``refused`` says of topics that are not among ``topics`` why nobody writes to them.
     ``directory_id`` is that of the log directory on the driver's host, empty if it has none.
     ``is_opened``: the driver has opened the staging, and gives it up when the write fails; tasks
     that go on after that find it gone. Else the first task opens it."""
@@ -45,6 +50,7 @@ class SinkPlan:
     holder: str
     topic: str | None
     topics: Mapping[str, SinkTopic]
+    refused: Mapping[str, str]
     columns: tuple[str, ...]
     codec: Codec
     level: int | None
@@ -58,6 +64,7 @@ class SinkPlan:
         columns: tuple[str, ...],
         topics: Mapping[str, SinkTopic],
         *,
+        refused: Mapping[str, str],
         directory_id: str,
         staging_id: str,
         is_opened: bool,
@@ -71,6 +78,7 @@ class SinkPlan:
             holder=holder,
             topic=options.topic,
             topics=topics,
+            refused=refused,
             columns=columns,
             codec=options.codec,
             level=options.level,
@@ -96,3 +104,16 @@ class StagedRows(WriterCommitMessage):
     place: TaskPlace
     files: Mapping[TopicPartition, tuple[StagedFile, ...]] = field(default_factory=dict)
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+
+
+def told_by_tasks(
+    messages: Iterable[WriterCommitMessage | None], kind: type[M], batch_id: int | None = None
+) -> list[M]:
+    """What is to be committed: every task has told something, or its rows are lost. Only those of
+    an aborted write may lack it."""
+    told = []
+    for task, message in enumerate(messages):
+        if not isinstance(message, kind):
+            raise UntoldRowsError(task, batch_id)
+        told.append(message)
+    return told

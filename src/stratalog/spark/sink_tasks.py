@@ -5,10 +5,12 @@ two attempts of one task, which may run at the same time, never meet; which of t
 Spark to say. A task that fails takes what it has staged with it.
 """
 
+import errno
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from hashlib import blake2b
 from typing import Any
 
 import pyarrow
@@ -41,9 +43,8 @@ ADDED_MAX = 1000
 
 # A writer that is awake has a file open, and up to 1 MiB that waits to be written.
 AWAKE_MAX = 64
-# What the open batches of all topics may hold together; each has its share of it.
+# What the open batches of all topics may hold together; beyond it the largest are closed.
 OPEN_BYTES_MAX = 64 << 20
-OPEN_BYTES_MIN = 1 << 20
 
 
 def stage_rows(
@@ -60,6 +61,10 @@ def stage_rows(
             for batch in rows:
                 task.add(batch)
             return task.finish()
+        except DiskError as error:
+            task.discard()
+            task.check_there(error)
+            raise
         except BaseException:
             task.discard()
             raise
@@ -74,6 +79,8 @@ class _Task:
         self._topics: dict[str, _TopicRows] = {}
         self._awake = _Awake()
         self._row_count = 0
+        self._open_bytes = 0
+        self._was_opened = plan.is_opened
         self._is_lost = False
 
     @contextmanager
@@ -89,14 +96,22 @@ class _Task:
             renewal.join()
 
     def _renew_until(self, over: threading.Event) -> None:
-        plan = self._plan
-        while not over.wait(plan.staging_seconds / 3):
+        while not over.wait(self._plan.staging_seconds / 3):
             with suppress(DiskError):  # there are two more times before it is over
-                if self._topics and not renew_staging(
-                    self._files, plan.path, plan.staging_id, plan.staging_seconds, self._clock
-                ):
+                if not self._renew():
                     self._is_lost = True
                     return
+
+    def _renew(self) -> bool:
+        """Hold what others have staged, also before there is a first row of this task; False if it
+        is lost. What nobody has opened yet is not."""
+        plan = self._plan
+        return (
+            renew_staging(
+                self._files, plan.path, plan.staging_id, plan.staging_seconds, self._clock
+            )
+            or not self._was_opened
+        )
 
     def add(self, batch: pyarrow.RecordBatch) -> None:
         if self._is_lost:
@@ -105,8 +120,20 @@ class _Task:
             batch, self._plan.topic, task=self._place.task, first_row=self._row_count
         ):
             topic = self._topic(part.topic, part.numbers)
+            before = topic.open_bytes
             topic.add(part.rows, part.numbers, self._clock.now_ms())
+            self._open_bytes += topic.open_bytes - before
+            if self._open_bytes > OPEN_BYTES_MAX:
+                self._close_largest()
         self._row_count += batch.num_rows
+
+    def _close_largest(self) -> None:
+        """Close open batches, however small, until there is room for many more rows."""
+        for each in sorted(self._topics.values(), key=lambda each: each.open_bytes, reverse=True):
+            self._open_bytes -= each.open_bytes
+            each.close_batches()
+            if self._open_bytes <= OPEN_BYTES_MAX // 2:
+                return
 
     def _lost(self) -> StagingLostError:
         return StagingLostError(self._plan.path, self._plan.staging_id, self._plan.staging_seconds)
@@ -130,13 +157,25 @@ class _Task:
         for each in self._topics.values():
             each.discard()
 
+    def check_there(self, error: DiskError) -> None:
+        """Whether it is the partition that is gone, where a file was not found."""
+        if error.errno != errno.ENOENT:
+            return
+        for gone in (each for topic in self._topics.values() for each in topic.gone()):
+            raise SinkError(
+                f"{gone} is no longer in {self._plan.path}: its topic was deleted, or it was "
+                "moved, while rows were written to it. Nothing was written"
+            ) from error
+
     def _topic(self, name: str, row_numbers: RowNumbers) -> "_TopicRows":
         known = self._topics.get(name)
         if known is not None:
             return known
         plan = self._plan
         if name not in plan.topics:
-            reason = f"there is no topic {name!r} in {plan.path}; create it first"
+            reason = plan.refused.get(
+                name, f"there is no topic {name!r} in {plan.path}; create it first"
+            )
             raise SinkRowError(self._place.task, row_numbers[0], TOPIC, reason)
         if not self._topics:
             self._open_staging()
@@ -168,6 +207,7 @@ class _Task:
             clock=self._clock,
             staging_id=plan.staging_id,
         )
+        self._was_opened = True
 
 
 class _Awake:
@@ -181,6 +221,13 @@ class _Awake:
         self._writers.move_to_end(writer)
         if len(self._writers) > AWAKE_MAX:
             self._writers.popitem(last=False)[0].rest()
+
+
+def _seed(plan: SinkPlan, place: TaskPlace, topic: SinkTopic) -> int:
+    """Of where rows without a key go: where the task's first attempt put them, when it is run
+    again, and somewhere else in every write, or small ones would all choose the same."""
+    told = f"{plan.staging_id}/{place.task}/{topic.name}"
+    return int.from_bytes(blake2b(told.encode(), digest_size=8).digest(), "big")
 
 
 class _TopicRows:
@@ -204,20 +251,20 @@ class _TopicRows:
         self._writers: dict[int, StagedLogWriter] = {}
         # Rows that are in batches not finished: the encoder's count of the first, and their names.
         self._added: deque[tuple[int, RowNumbers]] = deque(maxlen=ADDED_MAX)
-        # A retry of the task puts rows without a key where the first attempt did.
         self._partitioner = Partitioner(
-            topic.partition_count, seed=place.task, run_bytes=plan.batch_bytes
+            topic.partition_count, seed=_seed(plan, place, topic), run_bytes=plan.batch_bytes
         )
         self._encoder = BatchEncoder(
             topic.partition_count,
             codec=plan.codec,
             level=plan.level,
             batch_bytes=plan.batch_bytes,
-            max_message_bytes=topic.max_message_bytes,
+            # The owner takes no batch that is larger than a segment, either.
+            max_message_bytes=min(topic.max_message_bytes, topic.segment_bytes),
             compacted=topic.is_compacted,
             before_max_ms=topic.before_max_ms,
             after_max_ms=topic.after_max_ms,
-            memory_bytes=max(OPEN_BYTES_MAX // len(plan.topics), OPEN_BYTES_MIN),
+            memory_bytes=OPEN_BYTES_MAX,
         )
 
     def add(self, rows: pyarrow.RecordBatch, numbers: RowNumbers, now_ms: int) -> None:
@@ -246,9 +293,17 @@ class _TopicRows:
     def _encoded(self) -> list[str]:
         return [name for name in self._plan.columns if name not in (TOPIC, PARTITION)]
 
-    def finish(self) -> dict[TopicPartition, tuple[StagedFile, ...]]:
+    @property
+    def open_bytes(self) -> int:
+        return self._encoder.open_bytes
+
+    def close_batches(self) -> None:
         with self._named():
             self._write(self._encoder.flush())
+        self._added.clear()
+
+    def finish(self) -> dict[TopicPartition, tuple[StagedFile, ...]]:
+        self.close_batches()
         return {
             TopicPartition(self._topic.name, partition): writer.finish()
             for partition, writer in sorted(self._writers.items())
@@ -257,6 +312,12 @@ class _TopicRows:
     def discard(self) -> None:
         for writer in self._writers.values():
             writer.discard()
+
+    def gone(self) -> Iterator[TopicPartition]:
+        """The partitions written to whose directories are not there any more."""
+        for partition in self._writers:
+            if not self._files.exists(self._topic.directories[partition]):
+                yield TopicPartition(self._topic.name, partition)
 
     def _write(self, encoded: Iterable[EncodedBatch]) -> None:
         for each in encoded:

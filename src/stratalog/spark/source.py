@@ -124,10 +124,9 @@ class StratalogDataSource(DataSource):
 
         # ``overwrite`` is output mode complete: its rows are appended, as Spark's Kafka sink does.
         options = SinkOptions.parse(self.options, is_streaming=True)
-        if not options.is_direct:
-            return WireStreamWriter(options, schema)
+        kind = StratalogStreamWriter if options.is_direct else WireStreamWriter
         # For a batch's tasks Spark makes this object anew; for its commit it sends one along.
-        return StratalogStreamWriter(options, schema, is_planned=not self._has_travelled)
+        return kind(options, schema, is_planned=not self._has_travelled)
 
 
 def _snapshot(options: SourceOptions, given: Mapping[str, str]) -> DirectorySnapshot:

@@ -16,7 +16,7 @@ from stratalog.spark.sink import stage_in_task
 from stratalog.spark.sink_columns import check_columns
 from stratalog.spark.sink_errors import SinkError
 from stratalog.spark.sink_options import SinkOptions
-from stratalog.spark.sink_plan import SinkPlan
+from stratalog.spark.sink_plan import SinkPlan, StagedRows, told_by_tasks
 from stratalog.spark.workers import freeze_imports
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ class StratalogStreamWriter(DataSourceStreamArrowWriter):
 
     @plainly
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        from stratalog.spark.sink_commit import commit_staged, staged_rows
+        from stratalog.spark.sink_commit import commit_staged
         from stratalog.storage.commits.manifest import AppVersion, stream_id
 
         freeze_imports()
-        staged = staged_rows(messages)
+        staged = told_by_tasks(messages, StagedRows, batchId)
         query_ids = {each.place.query_id for each in staged if each.files}
         if not query_ids:
             return  # Nothing to write; the next batch's version may be any higher one.

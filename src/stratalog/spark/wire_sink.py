@@ -28,9 +28,9 @@ from stratalog.spark.sink_columns import (
     VALUE,
     check_columns,
 )
-from stratalog.spark.sink_errors import SinkError, SinkRowError
+from stratalog.spark.sink_errors import ProducedRowError, SinkError, SinkRowError
 from stratalog.spark.sink_options import SinkOptions
-from stratalog.spark.sink_plan import TaskPlace
+from stratalog.spark.sink_plan import TaskPlace, told_by_tasks
 
 if TYPE_CHECKING:
     import pyarrow
@@ -39,6 +39,10 @@ ROWS_AT_ONCE = 10_000
 WAITING_ROWS_MAX = 50_000
 WAITING_BYTES_MAX = 64 << 20
 _FLUSH_SECONDS = 1.0
+# For a broker's first answer, as Kafka's own producer waits (max.block.ms), or for less where rows
+# are not to wait so long.
+ANSWER_SECONDS = 60.0
+_ROWS_WAIT = ("message.timeout.ms", "delivery.timeout.ms")
 # Columns that librdkafka's produce of many does not take: these rows are produced one by one.
 _EACH = (PARTITION, TIMESTAMP, HEADERS)
 _NO_PARTITION = -1
@@ -48,6 +52,7 @@ _DEFAULTS = {
     "enable.idempotence": True,
     "linger.ms": 20,
     "partitioner": "murmur2_random",  # that of Kafka's own clients
+    "allow.auto.create.topics": False,  # a misspelt name is no topic
 }
 _OURS = {
     "delivery.report.only.error": True,
@@ -80,27 +85,43 @@ class WireWriter(DataSourceArrowWriter):
     ) -> WriterCommitMessage:
         return produce_rows(iterator, self._plan, task_place())
 
+    @plainly
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        told_by_tasks(messages, Produced)
+
 
 class WireStreamWriter(DataSourceStreamArrowWriter):
-    def __init__(self, options: SinkOptions, schema: StructType) -> None:
-        self._plan = plan_wire(options, schema)
+    """``is_planned``: it is made for tasks, and not for a commit."""
+
+    def __init__(self, options: SinkOptions, schema: StructType, *, is_planned: bool) -> None:
+        self._plan = plan_wire(options, schema) if is_planned else None
 
     @plainly
     def write(  # type: ignore[override]  # rows are Arrow's, as PySpark has it too
         self, iterator: Iterator["pyarrow.RecordBatch"]
     ) -> WriterCommitMessage:
+        assert self._plan is not None, "tasks are planned for"
         return produce_rows(iterator, self._plan, task_place())
+
+    @plainly
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        told_by_tasks(messages, Produced, batchId)
 
 
 @plainly
 def plan_wire(options: SinkOptions, schema: StructType) -> WirePlan:
+    """What librdkafka does not take, a broker that is not there or an unknown topic is told now."""
     settings: dict[str, Any] = {**_DEFAULTS, **options.kafka, **_OURS}
     settings["compression.type"] = options.codec.config_name
     if options.level is not None:
         settings["compression.level"] = options.level
     settings["bootstrap.servers"] = options.bootstrap_servers
     columns = check_columns(schema, options.topic)
-    _open_producer(settings).close()  # what librdkafka does not take is told now
+    producer = _open_producer(settings)
+    try:
+        _check_reachable(producer, options.topic, settings)
+    finally:
+        producer.close()
     return WirePlan(topic=options.topic, columns=columns, settings=settings)
 
 
@@ -109,11 +130,39 @@ def _open_producer(settings: Mapping[str, Any]) -> Any:
 
     try:
         return Producer(dict(settings))
-    except KafkaException as error:
-        reason = error.args[0].str()
+    except (KafkaException, TypeError, ValueError, AttributeError) as error:
+        reason = error.args[0].str() if isinstance(error, KafkaException) else str(error)
         raise ScanOptionError(
             "kafka.*", ", ".join(sorted(settings)), f"librdkafka does not take them: {reason}"
         ) from None
+
+
+def _check_reachable(producer: Any, topic: str | None, settings: Mapping[str, Any]) -> None:
+    from confluent_kafka import KafkaError, KafkaException
+
+    servers = settings["bootstrap.servers"]
+    seconds = _answer_seconds(settings)
+    try:
+        found = producer.list_topics(*([] if topic is None else [topic]), timeout=seconds)
+    except KafkaException as error:
+        raise SinkError(
+            f"no broker of {servers} has answered in {seconds:g} s: {error.args[0].str()}. Is "
+            "kafka.bootstrap.servers right, and within reach of this host?"
+        ) from None
+    if topic is None:
+        return
+    refusal = found.topics[topic].error
+    if refusal is not None and refusal.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        raise SinkError(
+            f"there is no topic {topic!r} at {servers}; create it first, or give "
+            "kafka.allow.auto.create.topics=true"
+        )
+
+
+def _answer_seconds(settings: Mapping[str, Any]) -> float:
+    given = (settings.get(name, "") for name in _ROWS_WAIT)
+    waits = [int(text) / 1000 for text in given if text.isdecimal() and int(text)]
+    return min([ANSWER_SECONDS, *waits])
 
 
 def produce_rows(
@@ -132,6 +181,8 @@ def produce_rows(
                     task.produce(part.topic, part.rows, part.numbers)
                 task.row_count += some.num_rows
         return task.finish()
+    except SinkRowError as error:
+        raise ProducedRowError(*error.args) from None
     finally:
         task.close()
 
@@ -179,6 +230,7 @@ class _WireTask:
     row_count: int = 0
     _producer: Any = None
     _failures: list[str] = field(default_factory=list)
+    _has_timed_out: bool = False
     # Rows and bytes of what was handed to the producer, for as long as some of it may wait there.
     _handed: deque[tuple[int, int]] = field(default_factory=deque)
 
@@ -268,13 +320,20 @@ class _WireTask:
         if error is not None:
             place = f"{message.topic()}-{message.partition()}"
             self._failures.append(f"{place}: {error.str()} ({error.name()})")
+            self._has_timed_out |= error.name() == "_MSG_TIMED_OUT"
 
     def _check(self) -> None:
         if self._failures:
+            waited = (
+                ". They wait for as long as the option kafka.message.timeout.ms says (300000)"
+                if self._has_timed_out
+                else ""
+            )
             raise SinkError(
                 f"{len(self._failures)} rows of Spark's partition {self.place.task} were not "
-                f"delivered, first of them to {self._failures[0]}. Other rows may have been "
-                "written: over the wire nothing is undone"
+                f"delivered to {self.plan.settings['bootstrap.servers']}, first of them to "
+                f"{self._failures[0]}{waited}. Other rows may have been written: over the wire "
+                "nothing is undone"
             )
 
     def _refused(self, row: int, error: Any) -> SinkRowError:

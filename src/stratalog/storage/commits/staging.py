@@ -96,13 +96,18 @@ def open_staging(
     path = staging_file(log_dir, staging_id)
     # Of its own: several tasks may open the same one at the same time.
     temporary = f"{path}.{uuid.uuid4().hex}.tmp"
-    file = files.open(temporary, create=True)
     try:
-        file.write_at(0, [json.dumps(content, separators=(",", ":")).encode()])
-    finally:
-        file.close()
-    files.set_modified(temporary, until_ms)
-    files.rename(temporary, path)
+        file = files.open(temporary, create=True)
+        try:
+            file.write_at(0, [json.dumps(content, separators=(",", ":")).encode()])
+        finally:
+            file.close()
+        files.set_modified(temporary, until_ms)
+        files.rename(temporary, path)
+    except DiskError:
+        with suppress(DiskError):
+            files.unlink(temporary, missing_ok=True)
+        raise
     return staging_id
 
 
