@@ -227,9 +227,10 @@ def test_rows_before_a_refused_one_are_not_said_to_be_unwritten(broker, topic):
 
 
 def test_an_unknown_topic_over_the_wire_is_told_before_any_task_runs_and_is_not_made(tmp_path):
+    at_once = {"kafka.topic.metadata.propagation.max.ms": "10"}
     with running_broker(tmp_path) as broker:
         with pytest.raises(SinkError, match="there is no topic 'ordres' at 127"):
-            settings_for(broker, topic="ordres")
+            settings_for(broker, topic="ordres", **at_once)
         with pytest.raises(SinkError, match="Unknown topic"):
             produce_rows(
                 iter([pa.RecordBatch.from_pylist([{"topic": "ordres"}], schema=SCHEMA)]),

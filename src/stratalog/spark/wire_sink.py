@@ -8,6 +8,7 @@ But a task that Spark runs again produces again, and nothing is undone when a wr
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import (
@@ -43,6 +44,9 @@ _FLUSH_SECONDS = 1.0
 # are not to wait so long.
 ANSWER_SECONDS = 60.0
 _ROWS_WAIT = ("message.timeout.ms", "delivery.timeout.ms")
+# Until a topic that was just made is known to every broker.
+SPREAD_SECONDS = 5.0
+_TOPICS_SPREAD = ("topic.metadata.propagation.max.ms",)
 # Columns that librdkafka's produce of many does not take: these rows are produced one by one.
 _EACH = (PARTITION, TIMESTAMP, HEADERS)
 _NO_PARTITION = -1
@@ -141,28 +145,31 @@ def _check_reachable(producer: Any, topic: str | None, settings: Mapping[str, An
     from confluent_kafka import KafkaError, KafkaException
 
     servers = settings["bootstrap.servers"]
-    seconds = _answer_seconds(settings)
-    try:
-        found = producer.list_topics(*([] if topic is None else [topic]), timeout=seconds)
-    except KafkaException as error:
-        raise SinkError(
-            f"no broker of {servers} has answered in {seconds:g} s: {error.args[0].str()}. Is "
-            "kafka.bootstrap.servers right, and within reach of this host?"
-        ) from None
-    if topic is None:
-        return
-    refusal = found.topics[topic].error
-    if refusal is not None and refusal.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-        raise SinkError(
-            f"there is no topic {topic!r} at {servers}; create it first, or give "
-            "kafka.allow.auto.create.topics=true"
-        )
+    seconds = _bounded(settings, _ROWS_WAIT, ANSWER_SECONDS)
+    until = monotonic() + _bounded(settings, _TOPICS_SPREAD, SPREAD_SECONDS)
+    while True:
+        try:
+            found = producer.list_topics(*([] if topic is None else [topic]), timeout=seconds)
+        except KafkaException as error:
+            raise SinkError(
+                f"no broker of {servers} has answered in {seconds:g} s: {error.args[0].str()}. Is "
+                "kafka.bootstrap.servers right, and within reach of this host?"
+            ) from None
+        refusal = None if topic is None else found.topics[topic].error
+        if refusal is None or refusal.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+            return
+        if monotonic() >= until:
+            raise SinkError(
+                f"there is no topic {topic!r} at {servers}; create it first, or give "
+                "kafka.allow.auto.create.topics=true"
+            )
+        producer.poll(0.2)
 
 
-def _answer_seconds(settings: Mapping[str, Any]) -> float:
-    given = (settings.get(name, "") for name in _ROWS_WAIT)
-    waits = [int(text) / 1000 for text in given if text.isdecimal() and int(text)]
-    return min([ANSWER_SECONDS, *waits])
+def _bounded(settings: Mapping[str, Any], names: tuple[str, ...], most: float) -> float:
+    """Seconds: the least of what was given under these names, in milliseconds, and of ``most``."""
+    given = (settings.get(name, "") for name in names)
+    return min([most, *(int(text) / 1000 for text in given if text.isdecimal() and int(text))])
 
 
 def produce_rows(
