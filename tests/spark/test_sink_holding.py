@@ -1,6 +1,7 @@
 """The lease of a staging: what tasks of a write hold together, also while they wait for rows."""
 
 import time
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -77,3 +78,14 @@ def test_a_task_that_waits_is_not_told_that_what_nobody_has_opened_yet_is_lost(t
     staged = stage_rows(rows(), plan, place, files, ManualClock(NOW_MS))
 
     assert len(staged_records(plan, staged)) == 1
+
+
+def test_what_others_hold_is_renewed_by_a_task_without_rows(tmp_path):
+    """Of very many short ones, one after the other."""
+    plan = replace(plan_in(tmp_path, is_opened=True), staging_seconds=60)
+    files, clock = OsFileSystem(), ManualClock(NOW_MS)
+    opened(plan, clock)
+
+    stage_rows(iter(()), plan, TaskPlace(task=0, attempt=0), files, clock)
+
+    assert staging_until_ms(files, plan.path, plan.staging_id) == NOW_MS + 60_000

@@ -85,7 +85,9 @@ class _Task:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """The staging's lease is renewed while the task runs, also while it waits for rows."""
+        """The staging's lease is renewed when the task begins and while it runs, also while it
+        waits for rows: of very many tasks in a row, none may have any for long."""
+        self._renew()
         over = threading.Event()
         renewal = threading.Thread(target=self._renew_until, args=(over,), daemon=True)
         renewal.start()
@@ -96,22 +98,18 @@ class _Task:
             renewal.join()
 
     def _renew_until(self, over: threading.Event) -> None:
-        while not over.wait(self._plan.staging_seconds / 3):
-            with suppress(DiskError):  # there are two more times before it is over
-                if not self._renew():
-                    self._is_lost = True
-                    return
+        while not self._is_lost and not over.wait(self._plan.staging_seconds / 3):
+            self._renew()
 
-    def _renew(self) -> bool:
-        """Hold what others have staged, also before there is a first row of this task; False if it
-        is lost. What nobody has opened yet is not."""
+    def _renew(self) -> None:
+        """Hold what this task or others have staged. What nobody has opened yet is not lost."""
         plan = self._plan
-        return (
-            renew_staging(
+        was_opened = self._was_opened  # before it is looked for: it may be opened meanwhile
+        with suppress(DiskError):  # there are two more times before it is over
+            is_held = renew_staging(
                 self._files, plan.path, plan.staging_id, plan.staging_seconds, self._clock
             )
-            or not self._was_opened
-        )
+            self._is_lost = was_opened and not is_held
 
     def add(self, batch: pyarrow.RecordBatch) -> None:
         if self._is_lost:
