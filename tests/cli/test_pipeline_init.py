@@ -45,12 +45,26 @@ def test_parquet_is_the_sink_that_is_meant_without_a_word(tmp_path: Path) -> Non
 def test_the_name_of_a_pipeline_is_a_text_whatever_it_looks_like() -> None:
     yaml = pytest.importorskip("yaml")
     texts = project_files(
-        Path("/home/my lines/017"), topic="t", log_dir="/d", sinks=[SinkKind.PARQUET], to_topic=None
+        Path("/home/lines/017"), topic="t", log_dir="/d", sinks=[SinkKind.PARQUET], to_topic=None
     )
 
     found = yaml.safe_load(texts["spark-pipeline.yml"])
 
-    assert (found["name"], found["storage"]) == ("017", "file:///home/my lines/017/storage")
+    assert (found["name"], found["storage"]) == ("017", "file:///home/lines/017/storage")
+
+
+@pytest.mark.parametrize("name", ["my lines", "50%", "a#b", "a?b", "a{b}"])
+def test_where_spark_would_keep_checkpoints_elsewhere_no_project_is_made(
+    tmp_path: Path, name: str
+) -> None:
+    place = tmp_path / name / "lines"
+    place.parent.mkdir()
+
+    done = stratalog("pipeline", "init", str(place), "--topic", "orders", "--log-dir", "logs")
+
+    assert done.exit_code == 2
+    assert "choose another place" in done.stderr
+    assert not place.exists()
 
 
 @given(name=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30))

@@ -20,6 +20,9 @@ from stratalog.cli.options import TopicOption
 from stratalog.cli.output import OutputFormat, OutputOption, write_json, write_line
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
+# What a URI has to escape. Spark then takes the escaped text for the name of a directory, and would
+# keep how far a pipeline has come in another one than the project's.
+_ESCAPED = re.compile(r"""[\s"#%<>?\[\\\]^`{|}]""")
 
 
 class SinkKind(StrEnum):
@@ -89,6 +92,11 @@ def _check(place: Path, topic: str, to_topic: str | None, sinks: list[SinkKind])
         raise CommandError(f"{place} is there already, and nothing is overwritten.")
     if _NAME.fullmatch(place.name) is None:
         raise UsageError(f"{place.name} is no name for a pipeline: letters, digits, '_' and '-'.")
+    if found := _ESCAPED.search(str(place.absolute())):
+        raise UsageError(
+            f"{place.absolute()}: spark-pipelines does not keep its checkpoints in a path with "
+            f"{found[0]!r}; choose another place."
+        )
     validate_topic_name(topic)
     if (to_topic is not None) != (SinkKind.STRATALOG in sinks):
         raise UsageError("--sink stratalog and --to-topic belong together.")
@@ -107,7 +115,6 @@ def project_files(
     given = {
         "name": json.dumps(place.name),
         "command": _command(),
-        # As it is: what is escaped in a URI, Hadoop takes for a part of the name.
         "storage": json.dumps(f"file://{place / 'storage'}"),
         "log_dir": repr(log_dir),
         "topic": repr(topic),
