@@ -31,6 +31,7 @@ MEASURED = re.compile(
 SAID_BY_THE_CODE = {
     "docs/concepts/compaction.md": {"300 ms"},
     "docs/jobs/compact.md": {"1 GB"},
+    "docs/jobs/stats.md": {"1700000000000000 ms"},
     "docs/watching.md": {"20 seconds", "100 ms"},
 }
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)

@@ -116,6 +116,8 @@ def _rows_written(report: Any) -> int:
     """A sink that makes a plan of its own of the rows leaves nothing observed, but may count."""
     counted = report.observedMetrics.get(_OBSERVED)
     if counted is not None:
+        if "values" in counted:  # over Spark Connect a row comes as what it consists of
+            return int(counted["values"][0])
         return int(counted["rows"])
     told = int(report.sink.numOutputRows)
     return told if told >= 0 else int(report.numInputRows)
