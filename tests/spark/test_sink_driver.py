@@ -101,6 +101,7 @@ def test_a_topic_whose_settings_are_not_known_is_refused_before_anything_is_stag
 
 
 def test_a_directory_of_other_things_is_told_apart_from_a_log_directory(tmp_path):
+    (tmp_path / "orders-0").mkdir()
     (tmp_path / "docs").mkdir()
 
     with pytest.raises(SinkError, match=rf"{tmp_path} has directories that .*'docs'"):
