@@ -1,6 +1,7 @@
 """A project of ``stratalog pipeline init``, looked at and run twice by ``spark-pipelines``."""
 
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -61,8 +62,13 @@ def spark_pipelines(verb: str, place: Path) -> str:
         check=False,
     )
     said = done.stdout + done.stderr
-    assert done.returncode == 0, said[-5000:]
+    assert done.returncode == 0, said[-20_000:]
     return said
+
+
+def flows_of(said: str) -> list[str]:
+    """What the flows came to, in the order in which a run told it."""
+    return re.findall(r"Flow \S+ (?:is|has) (RUNNING|COMPLETED)", said)
 
 
 def landed(place: Path) -> list[str]:
@@ -83,7 +89,9 @@ def test_a_dry_run_writes_nothing_and_a_second_run_takes_only_what_is_new(
     assert not (place / "landed").exists()
 
     for first in (10, 20):
-        assert "Run is COMPLETED" in spark_pipelines("run", place)
+        said = spark_pipelines("run", place)
+        assert "Run is COMPLETED" in said
+        assert flows_of(said) == ["RUNNING", "COMPLETED"] * 2  # never two that begin at once
         copies = [value or b"" for value in values_in(log_dir, "copies")]
         assert sorted(copies) == sorted(expected)
         assert landed(place) == sorted(value.decode() for value in expected)

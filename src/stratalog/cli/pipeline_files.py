@@ -11,6 +11,10 @@ SPEC = """\
 name: $name
 # Where it keeps how far it has come. Without it, the next run begins from the start.
 storage: $storage
+# One sink after the other. Two streams of a Python source that begin at the same moment can break
+# each other, and all that come after them: PySpark 4.3 changes a map they share, without a lock.
+configuration:
+  spark.sql.pipelines.execution.maxConcurrentFlows: "1"
 libraries:
   - glob:
       include: transformations/**
