@@ -138,7 +138,6 @@ def _show(result: "BackupResult", seconds: float, output: OutputFormat) -> None:
                 "copied_files": result.copied_files,
                 "copied_bytes": result.copied_bytes,
                 "read_bytes": result.read_bytes,
-                "notes": list(manifest.notes),
                 "damaged": result.damaged,
             }
         )
@@ -170,6 +169,8 @@ def _manifest_json(manifest: "BackupManifest") -> dict[str, Any]:
         "partitions": len(partitions),
         "segments": sum(len(each.segments) for each in partitions),
         "size_bytes": manifest.size_bytes,
+        "left_out": list(manifest.topics_left_out),
+        "notes": list(manifest.notes),
     }
 
 

@@ -160,6 +160,20 @@ class LogDirectoryError(StorageError):
     """A log directory that cannot be used: not there, locked by another owner, or offline."""
 
 
+class UnfinishedRestoreError(LogDirectoryError):
+    """A log directory of which a part is missing: a backup is being restored into it."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: a backup is being restored into it, or was and did not come to its end. "
+            "Wait for it, or run 'stratalog log restore' again, which begins anew"
+        )
+
+
 class DirectoryLockedError(LogDirectoryError):
     """A log directory that another owner has now; it may let go of it."""
 

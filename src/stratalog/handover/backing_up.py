@@ -9,7 +9,7 @@ partition is listed again, and copied anew as far as it has changed.
 import errno
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,12 +54,15 @@ from stratalog.storage.layout import (
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
     SNAPSHOT_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
     TopicPartition,
     parse_replica_directory,
     parse_segment_file,
     replica_directory,
     segment_file,
 )
+from stratalog.storage.ours import OwnFiles
 from stratalog.storage.readonly import ReadOnlyFileSystem
 from stratalog.storage.snapshots import decode_snapshot
 from stratalog.topic_names import CLUSTER_METADATA_TOPIC, KAFKAS_OWN_TOPICS
@@ -118,15 +121,19 @@ def back_up(
     # First of all: whatever was written before it is in what is looked at from here on.
     created_ms = clock.now_ms()
     known = learn_topics(files, log_dir)
+    seen = _seen_topics(files, log_dir)
     snapshot = _snapshot(files, log_dir, chosen)
     ids = {key: topic_id_in(files, each.directory) for key, each in snapshot.partitions.items()}
     holding = hold(snapshot, holder=f"backup to {store.name}", files=writable, clock=clock)
-    run = store.begin()
-    try:
+    with ExitStack() as ending:
+        ending.callback(release, snapshot.path, holding.lease_ids, files=writable)
+        run = store.begin()
+        ending.callback(run.close)
         renewal = LeaseRenewal(snapshot.path, holding.lease_ids)
         return _Backup(
             files=files,
             snapshot=snapshot,
+            seen=seen,
             topic_ids=ids,
             known=known,
             options=chosen,
@@ -138,9 +145,6 @@ def back_up(
             renewal=renewal,
             copier=Copier(store, run, known=_known(store, snapshot.path), progress=progress),
         ).run(run.settle, run.write_manifest, holding)
-    finally:
-        run.close()
-        release(snapshot.path, holding.lease_ids, files=writable)
 
 
 def _snapshot(files: FileSystem, log_dir: str, options: BackupOptions) -> DirectorySnapshot:
@@ -163,19 +167,22 @@ def _snapshot(files: FileSystem, log_dir: str, options: BackupOptions) -> Direct
 def _topics(files: FileSystem, log_dir: str, options: BackupOptions) -> tuple[str, ...]:
     if options.topics:
         return tuple(dict.fromkeys(options.topics))
-    found = find_replicas(files, log_dir)
-    if not found.is_log_directory:
-        raise BackupError(f"{log_dir} is one replica; name the log directory, and --topic")
-    names = set()
-    for directory in found.replicas:
-        name = parse_replica_directory(Path(directory).name)
-        topic = name.topic_partition.topic
-        is_meant = options.include_internal or topic not in KAFKAS_OWN_TOPICS
-        if not name.state and topic != CLUSTER_METADATA_TOPIC and is_meant:
-            names.add(topic)
+    names = _seen_topics(files, log_dir)
+    if not options.include_internal:
+        names -= KAFKAS_OWN_TOPICS
     if not names:
         raise BackupError(f"{log_dir} holds no topic that could be backed up")
     return tuple(sorted(names))
+
+
+def _seen_topics(files: FileSystem, log_dir: str) -> set[str]:
+    """All that lie there, but for what is no topic of anybody's."""
+    found = find_replicas(files, log_dir)
+    if not found.is_log_directory:
+        raise BackupError(f"{log_dir} is one replica; name the log directory, and --topic")
+    names = (parse_replica_directory(Path(each).name) for each in found.replicas)
+    topics = {each.topic_partition.topic for each in names if not each.state}
+    return topics - {CLUSTER_METADATA_TOPIC}
 
 
 def source_path(log_dir: str) -> str:
@@ -207,6 +214,7 @@ class _Backup:
 
     files: FileSystem
     snapshot: DirectorySnapshot
+    seen: set[str]
     topic_ids: Mapping[TopicPartition, str]
     known: KnownDirectory
     options: BackupOptions
@@ -237,12 +245,14 @@ class _Backup:
                 # So that a crash after hours does not lose all of them.
                 settled_bytes = self.copier.read_bytes
                 settle()
+        kept = tuple(self._topics(topics))
         manifest = BackupManifest(
-            backup_id=_backup_id(self.created_ms),
+            backup_id=_backup_id(self.created_ms, self.parent),
             created_ms=self.created_ms,
             parent=self.parent,
             source=self._source(),
-            topics=tuple(self._topics(topics)),
+            topics=kept,
+            left_out=tuple(sorted(self.seen - {each.name for each in kept})),
             controller={}
             if self.options.topics
             else copy_controller(self.files, self.snapshot.path, self.copier),
@@ -439,6 +449,7 @@ class _Backup:
         )
 
     def _read_indexes(self, directory: str, listed: ListedSegment) -> Mapping[str, bytes]:
+        """All that belong to a segment, or none: then whoever opens it builds them anew."""
         found = {}
         for suffix in INDEX_SUFFIXES:
             path = segment_file(directory, listed.base_offset, suffix)
@@ -447,9 +458,14 @@ class _Backup:
                     found[suffix] = read_file(self.files, path)
         entry = self.files.stat(segment_file(directory, listed.base_offset, LOG_SUFFIX))
         is_same = entry is not None and entry.inode == listed.inode
-        # Without the first, Apache Kafka builds all of them again; without another, it does not.
-        entries = found.get(OFFSET_INDEX_SUFFIX)
-        return found if is_same and entries is not None and not _is_preallocated(entries) else {}
+        # Without the offset index, Apache Kafka builds all of them again; without another, it does
+        # not, and records that were aborted would be read as if they had been committed.
+        needed = {OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX}
+        if listed.base_offset in OwnFiles(self.files, directory).aborts():
+            needed.add(TRANSACTION_INDEX_SUFFIX)
+        if not is_same or needed - set(found) or _is_preallocated(found[OFFSET_INDEX_SUFFIX]):
+            return {}
+        return found
 
     def _epochs(self, found: PartitionSnapshot) -> list[tuple[int, int]]:
         try:
@@ -492,7 +508,11 @@ def _open(places: SegmentPlaces) -> File:
     return places.file
 
 
-def _backup_id(created_ms: int) -> str:
-    """In the order of time when sorted as text."""
-    moment = datetime.fromtimestamp(created_ms / 1000, UTC)
+def _backup_id(created_ms: int, parent: str) -> str:
+    """In the order in which backups are made when sorted as text: behind ``parent``, the newest,
+    also if the clock was set back since."""
+    with suppress(ValueError):  # there is none, or its name is of no day
+        before = datetime.strptime(f"{parent[:18]}+0000", "%Y%m%dT%H%M%S%f%z")
+        created_ms = max(created_ms, round(before.timestamp() * 1000) + 1)
+    moment = datetime.fromtimestamp(created_ms // 1000, UTC)
     return f"{moment:%Y%m%dT%H%M%S}{created_ms % 1000:03d}Z-{uuid.uuid4().hex[:8]}"

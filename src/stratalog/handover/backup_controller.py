@@ -1,10 +1,16 @@
 """Backing up the controller's log: the files of Apache Kafka's own metadata, as they lie there."""
 
+import errno
+
+from stratalog.errors import DiskError
 from stratalog.storage.backup.copying import BatchWalk, Copier
+from stratalog.storage.backup.errors import BackupError
 from stratalog.storage.backup.manifest import StoredFile
 from stratalog.storage.files import FileSystem, read_file
 from stratalog.storage.layout import INDEX_SUFFIXES, LOG_SUFFIX, parse_segment_file
 from stratalog.topic_names import CLUSTER_METADATA_TOPIC
+
+_TRIES = 5
 
 
 def copy_controller(files: FileSystem, log_dir: str, copier: Copier) -> dict[str, StoredFile]:
@@ -12,6 +18,20 @@ def copy_controller(files: FileSystem, log_dir: str, copier: Copier) -> dict[str
     directory = f"{log_dir}/{CLUSTER_METADATA_TOPIC}-0"
     if not files.exists(directory):
         return {}
+    for _ in range(_TRIES):
+        try:
+            return _copy(files, directory, copier)
+        except DiskError as error:
+            # A controller that runs takes snapshots, and deletes what these make needless.
+            if error.errno != errno.ENOENT:
+                raise
+            last = error
+    raise BackupError(
+        f"{directory} changed {_TRIES} times while it was copied ({last}); back up again"
+    ) from last
+
+
+def _copy(files: FileSystem, directory: str, copier: Copier) -> dict[str, StoredFile]:
     kept = {}
     for entry in files.list(directory):
         name = parse_segment_file(entry.name)

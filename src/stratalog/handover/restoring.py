@@ -3,10 +3,12 @@
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from stratalog.clock import Clock, SystemClock
 from stratalog.config import BrokerConfig, TopicConfig
+from stratalog.metadata.dynamic_configs import check_topic_configs, possible_configs
 from stratalog.metadata.image import (
     NO_LEADER,
     PartitionMetadata,
@@ -59,16 +61,15 @@ def restore_directory(
     progress: Progress = lambda _bytes: None,
 ) -> RestoreResult:
     """Make ``log_dir``, which is missing or empty, what ``plan`` says."""
+    configs = _Configs(plan)
     restore = DirectoryRestore(files or OsFileSystem(), log_dir, store, plan, progress=progress)
     has_controller = plan.is_all and bool(plan.manifest.controller)
     notes = list(plan.notes)
     if plan.manifest.controller and not has_controller:
         notes.append("Apache Kafka's own metadata is left out: it tells of more than is restored")
-    restore.run(lambda: None if has_controller else _write_metadata(plan, log_dir))
-    for topic in plan.topics:
-        if topic.configs is None:
-            notes.append(f"the configs of {topic.name} were not known: it is held")
-    notes += retention_notes(plan, _configs(plan), (clock or SystemClock()).now_ms())
+    restore.run(lambda: None if has_controller else _write_metadata(plan, configs, log_dir))
+    notes += configs.notes
+    notes += retention_notes(plan, configs.governing, (clock or SystemClock()).now_ms())
     return RestoreResult(plan=plan, log_dir=log_dir, notes=tuple(notes))
 
 
@@ -102,16 +103,31 @@ def _latest_ms(plan: RestorePlan, segment: RestoredSegment) -> int:
     return max(segment.stored.max_timestamp_ms, -1 if segment.is_whole else plan.until_ms)
 
 
-def _configs(plan: RestorePlan) -> dict[str, TopicConfig]:
-    """Of topics that are not held; what a broker's own settings will say is not known."""
-    return {
-        topic.name: TopicConfig.from_properties(topic.configs)
-        for topic in plan.topics
-        if topic.configs is not None
-    }
+class _Configs:
+    """What of the topics' configs is taken over, as when a directory is adopted: a topic is held
+    if they were not known, or not all of them are possible here."""
+
+    def __init__(self, plan: RestorePlan) -> None:
+        self.taken: dict[str, dict[str, str]] = {}
+        # Of topics that are not held; what a broker's own settings will say is not known.
+        self.governing: dict[str, TopicConfig] = {}
+        self.notes: list[str] = []
+        check = partial(check_topic_configs, broker=BrokerConfig())
+        for topic in plan.topics:
+            taken, refused = possible_configs(topic.configs or {}, check)
+            self.taken[topic.name] = taken
+            if topic.configs is None:
+                self.notes.append(f"the configs of {topic.name} were not known: it is held")
+            elif refused:
+                self.notes += [
+                    f"a config of {topic.name} is not possible here, and it is held: {error}"
+                    for error in refused
+                ]
+            else:
+                self.governing[topic.name] = TopicConfig.from_properties(taken)
 
 
-def _write_metadata(plan: RestorePlan, log_dir: str) -> None:
+def _write_metadata(plan: RestorePlan, configs: _Configs, log_dir: str) -> None:
     """What our broker knows of its topics. Apache Kafka does not look at it."""
     source = plan.manifest.source
     if source.node_id < 0:
@@ -119,13 +135,13 @@ def _write_metadata(plan: RestorePlan, log_dir: str) -> None:
     path = str(Path(log_dir).absolute() / METADATA_FILE)
     with SqliteMetadataStore.open(path, broker=BrokerConfig()) as metadata:
         update = Update(
-            topics=tuple(_topics(plan, source.node_id)),
+            topics=tuple(_topics(plan, configs, source.node_id)),
             next_producer_id=_next_producer_id(plan.manifest),
         )
         metadata.initialize(source.cluster_id, source.node_id, update)
 
 
-def _topics(plan: RestorePlan, node_id: int) -> Iterable[TopicMetadata]:
+def _topics(plan: RestorePlan, configs: _Configs, node_id: int) -> Iterable[TopicMetadata]:
     epochs = {each.topic_partition: each.epochs[-1][0] for each in plan.partitions if each.epochs}
     for topic in plan.topics:
         here = {each.partition for each in topic.partitions}
@@ -142,9 +158,9 @@ def _topics(plan: RestorePlan, node_id: int) -> Iterable[TopicMetadata]:
                 )
                 for number in range(topic.partition_count)
             ),
-            configs=topic.configs or {},
+            configs=configs.taken[topic.name],
             state=TopicState.LIVE,
-            is_held=topic.configs is None,
+            is_held=topic.name not in configs.governing,
         )
 
 

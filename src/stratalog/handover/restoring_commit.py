@@ -30,6 +30,7 @@ from stratalog.storage.commits.manifest import CommitKind, Manifest
 from stratalog.storage.commits.staging import open_staging, release_staging, renew_staging
 from stratalog.storage.commits.work import log_sizes
 from stratalog.storage.files import FileSystem, OsFileSystem
+from stratalog.storage.layout import TopicPartition
 from stratalog.topic_names import KAFKAS_OWN_TOPICS
 
 SECONDS = 600.0
@@ -211,9 +212,22 @@ class _Topics:
                     f"{each.partition_count} when it was backed up"
                 )
         for partition in self._plan.partitions:
-            if partition.end_offset > 0 and partition.topic_partition.topic in facts:
+            if partition.topic_partition.topic not in facts:
+                continue
+            if partition.end_offset > 0:
                 _place(facts, partition)
+            else:
+                self._refuse_filled(facts, partition.topic_partition)
         return facts
+
+    def _refuse_filled(self, facts: Mapping[str, TopicFacts], key: TopicPartition) -> None:
+        """A log that was empty has no part in the commit, which refuses the others."""
+        directory = facts[key.topic].partitions.get(key.partition)
+        if directory is not None and any(log_sizes(self._files, directory).values()):
+            raise BackupError(
+                f"{key} holds records, and was empty when it was backed up: a backup is restored "
+                "into topics that are empty"
+            )
 
     def make_missing(self) -> dict[str, TopicFacts]:
         facts = self._look()

@@ -16,12 +16,13 @@ from typing import TypeVar
 
 from stratalog.config import BrokerConfig, TopicConfig
 from stratalog.config.settings import settings_of
-from stratalog.errors import AdoptionError, ConfigError, InvalidTopicError
+from stratalog.errors import AdoptionError, InvalidTopicError
 from stratalog.metadata.cluster_log import ClusterMetadata, RecordedPartition, RecordedTopic
 from stratalog.metadata.dynamic_configs import (
     check_broker_configs,
     check_topic_configs,
     effective_broker,
+    possible_configs,
 )
 from stratalog.metadata.image import (
     CLUSTER_DEFAULT,
@@ -182,14 +183,8 @@ class _Plan:
     def _acceptable(
         self, configs: Mapping[str, str], check: Callable[[dict[str, str]], object], whose: str
     ) -> dict[str, str]:
-        kept: dict[str, str] = {}
-        for name in sorted(configs):
-            try:
-                check({**kept, name: configs[name]})
-            except ConfigError as error:
-                self.notes.append(f"a config of {whose} was not taken over: {error}")
-            else:
-                kept[name] = configs[name]
+        kept, refused = possible_configs(configs, check)
+        self.notes += [f"a config of {whose} was not taken over: {error}" for error in refused]
         return kept
 
     def _topic_configs(

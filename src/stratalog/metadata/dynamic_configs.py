@@ -5,7 +5,7 @@ broker's own settings, before any of it counts.
 """
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stratalog.config import BrokerConfig, TopicConfig
@@ -80,6 +80,22 @@ class ConfigChange:
     name: str
     operation: ConfigOperation
     value: str | None = None
+
+
+def possible_configs(
+    configs: Mapping[str, str], check: Callable[[dict[str, str]], object]
+) -> tuple[dict[str, str], list[ConfigError]]:
+    """Those of another broker that ``check`` takes, and why it does not take the others."""
+    kept: dict[str, str] = {}
+    refused = []
+    for name in sorted(configs):
+        try:
+            check({**kept, name: configs[name]})
+        except ConfigError as error:
+            refused.append(error)
+        else:
+            kept[name] = configs[name]
+    return kept, refused
 
 
 def alter_topic_configs(

@@ -26,6 +26,7 @@ from stratalog.errors import (
     DiskFullError,
     LogDirectoryError,
     StorageError,
+    UnfinishedRestoreError,
 )
 from stratalog.storage.checkpoint import format_id, parse_id, read_offsets, write_offsets
 from stratalog.storage.context import DirectoryState, DiskState
@@ -227,10 +228,7 @@ class LogDirectory:
             if not entry.is_directory or entry.name == REMOTE_INDEX_CACHE:
                 continue
             if entry.name == RESTORING_DIRECTORY:
-                raise StorageError(
-                    f"{self.path}: a backup is being restored into it, or was and did not come to "
-                    "its end. Wait for it, or run 'stratalog log restore' again, which begins anew"
-                )
+                raise UnfinishedRestoreError(self.path)
             parsed = parse_replica_directory(entry.name)
             if parsed.topic_partition.topic != CLUSTER_METADATA_TOPIC:
                 found.append((self._file(entry.name), parsed))

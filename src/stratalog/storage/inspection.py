@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from stratalog.errors import DiskError, LogDirectoryError, TopicNameError
+from stratalog.errors import DiskError, LogDirectoryError, TopicNameError, UnfinishedRestoreError
 from stratalog.storage.files import Entry, FileSystem
 from stratalog.storage.layout import (
     DELETE_DIRECTORY,
@@ -22,6 +22,7 @@ from stratalog.storage.layout import (
     OWN_DIRECTORY,
     PARTITION_METADATA,
     REMOTE_INDEX_CACHE,
+    RESTORING_DIRECTORY,
     SNAPSHOT_SUFFIX,
     SWAP_SUFFIX,
     TopicPartition,
@@ -269,6 +270,9 @@ def find_replicas(files: FileSystem, path: str) -> Found:
         name = os.path.basename(os.path.realpath(path))
         parse_replica_directory(name)
         return Found(os.path.dirname(path) or ".", (path,))
+    names = {entry.name for entry in entries}
+    if RESTORING_DIRECTORY in names:
+        raise UnfinishedRestoreError(path)
     replicas, foreign = [], []
     for entry in sorted(entries, key=lambda entry: entry.name):
         if not entry.is_directory or entry.name == REMOTE_INDEX_CACHE:
@@ -280,7 +284,6 @@ def find_replicas(files: FileSystem, path: str) -> Found:
             continue
         if parsed.state != DELETE_DIRECTORY:
             replicas.append(f"{path}/{entry.name}")
-    names = {entry.name for entry in entries}
     if not replicas and not names & {META_PROPERTIES, LOCK_FILE}:
         return _empty_replica(path)
     return Found(path, tuple(replicas), tuple(foreign), is_log_directory=True)

@@ -5,13 +5,16 @@
                  reaches T: only that has everything up to T, and it has lost least of it since
     neither      the newest
 
+Every log: that is each which was there at T, or may have been, in whichever backup it is found. A
+topic may have been deleted since, or a backup made of other topics.
+
 A log reaches T in a backup that holds it to the end it had when the backup was begun, or holds a
 record later than T, before which a restore ends it. Beside an owner the active segments are left
 out as a rule, so that logs often end earlier in their backups than they did. If all were to end
 too early, the one that lacks least is taken, and what it may lack is told.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from stratalog.errors import StorageError
@@ -20,10 +23,7 @@ from stratalog.storage.backup.manifest import BackupManifest, BackupSource, Part
 from stratalog.storage.backup.store import BackupStore
 from stratalog.storage.layout import TopicPartition
 
-_LOGS_TOLD = 5
-
-# A topic that was deleted and made anew is another, though it has the same name.
-_Key = tuple[TopicPartition, str]
+_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +130,46 @@ def _is_same(one: BackupSource, other: BackupSource) -> bool:
 # --- for a moment -------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Log:
+    """One log, as one backup has it."""
+
+    topic_partition: TopicPartition
+    topic_id: str
+    backup: PartitionBackup
+    manifest: BackupManifest
+
+    def is_same(self, other: "_Log") -> bool:
+        """A topic that was deleted and made anew is another, though it has the same name; one that
+        nobody had served yet had no id."""
+        ids = {self.topic_id, other.topic_id} - {""}
+        return self.topic_partition == other.topic_partition and len(ids) < 2
+
+
+class _Logs:
+    """Logs of one or more backups."""
+
+    def __init__(self, found: Iterable[_Log] = ()) -> None:
+        self._found: dict[TopicPartition, list[_Log]] = {}
+        for each in found:
+            self.add(each)
+
+    def __iter__(self) -> Iterator[_Log]:
+        for each in self._found.values():
+            yield from each
+
+    def add(self, log: _Log) -> None:
+        """In place of the same log of another backup."""
+        others = [
+            each for each in self._found.get(log.topic_partition, ()) if not each.is_same(log)
+        ]
+        self._found[log.topic_partition] = [*others, log]
+
+    def find(self, log: _Log) -> _Log | None:
+        found = self._found.get(log.topic_partition, ())
+        return next((each for each in found if each.is_same(log)), None)
+
+
 def _of_one_source(
     backups: Sequence[BackupManifest],
     notes: Iterable[str],
@@ -140,22 +180,51 @@ def _of_one_source(
     if until_ms is None:
         return Choice(manifest=newest, notes=tuple(notes))
     later = [each for each in backups if each.created_ms >= until_ms]
-    wanted = _logs(later[0] if later else newest, topics)
+    wanted = _wanted(backups, until_ms, topics)
     looked = [_Reach(each, wanted, until_ms, topics) for each in later or [newest]]
-    best = next((each for each in looked if not each.short), None)
+    best = next((each for each in looked if not each.lacks), None)
     if best is None:
         # The first of those that lack least.
-        best = min(looked, key=lambda each: (len(each.short), -each.short_end_offsets))
+        best = min(looked, key=lambda each: (each.lacks, -each.short_end_offsets))
     return Choice(manifest=best.manifest, notes=(*notes, *best.notes(len(looked))))
 
 
-def _logs(manifest: BackupManifest, topics: Collection[str]) -> dict[_Key, PartitionBackup]:
-    return {
-        (TopicPartition(topic.name, each.partition), topic.topic_id): each
-        for topic in manifest.topics
-        if not topics or topic.name in topics
-        for each in topic.partitions
-    }
+def _logs(manifest: BackupManifest, topics: Collection[str]) -> Iterator[_Log]:
+    for topic in manifest.topics:
+        if not topics or topic.name in topics:
+            for each in topic.partitions:
+                yield _Log(
+                    topic_partition=TopicPartition(topic.name, each.partition),
+                    topic_id=topic.topic_id,
+                    backup=each,
+                    manifest=manifest,
+                )
+
+
+def _wanted(
+    backups: Sequence[BackupManifest], until_ms: int, topics: Collection[str]
+) -> list[_Log]:
+    """The logs that were there at a moment, or may have been: each as the first backup has it that
+    was made then or later, or else the last before."""
+    found = _Logs()
+    for each in backups:
+        if each.created_ms < until_ms:
+            # What it neither has nor has left out was gone by then.
+            kept = [log for log in found if log.topic_partition.topic in each.topics_left_out]
+            found = _Logs([*kept, *_logs(each, topics)])
+    # Of a later backup, topics that one of those before it would have if they had been there.
+    new: set[str] | None = None
+    for each in backups:
+        if each.created_ms >= until_ms:
+            for log in _logs(each, topics):
+                known = found.find(log)
+                if known is None and new is not None and log.topic_partition.topic not in new:
+                    continue  # it was made behind the moment
+                if known is None or known.manifest.created_ms < until_ms:
+                    found.add(log)
+            left_out = set(each.topics_left_out)
+            new = left_out if new is None else new & left_out
+    return list(found)
 
 
 class _Reach:
@@ -164,19 +233,22 @@ class _Reach:
     def __init__(
         self,
         manifest: BackupManifest,
-        wanted: Mapping[_Key, PartitionBackup],
+        wanted: Iterable[_Log],
         until_ms: int,
         topics: Collection[str],
     ) -> None:
         self.manifest = manifest
         self._is_early = manifest.created_ms < until_ms
-        self._logs = _logs(manifest, topics)
-        self.short: list[_Key] = []
         self._is_unknown = False
-        for key in wanted:
-            log = self._logs.get(key)
-            if log is None or not self._reaches(log, until_ms):
-                self.short.append(key)
+        self._short: list[_Log] = []
+        self._missing: dict[str, _Log] = {}
+        here = _Logs(_logs(manifest, topics))
+        for each in wanted:
+            log = here.find(each)
+            if log is None:
+                self._missing.setdefault(each.topic_partition.topic, each)
+            elif not self._reaches(log.backup, until_ms):
+                self._short.append(log)
 
     def _reaches(self, log: PartitionBackup, until_ms: int) -> bool:
         if any(each.max_timestamp_ms > until_ms for each in log.segments):
@@ -188,35 +260,58 @@ class _Reach:
         return log.end_offset >= log.log_end_offset
 
     @property
+    def lacks(self) -> int:
+        return len(self._short) + len(self._missing)
+
+    @property
     def short_end_offsets(self) -> int:
-        return sum(self._logs[each].end_offset for each in self.short if each in self._logs)
+        return sum(each.backup.end_offset for each in self._short)
 
     def notes(self, looked_at: int) -> list[str]:
         backup = f"backup {self.manifest.backup_id}"
-        if self.short and self._is_early:
+        found = list(self._missing_notes(backup))
+        if self._short and self._is_early:
             return [
-                f"{backup} was made before that moment, and none later: what came then is lacking"
+                f"{backup} was made before that moment, and none later of what is restored: what "
+                "came then is lacking",
+                *found,
             ]
-        found = []
         if self._is_unknown:
             found.append(
                 f"{backup} is of a version that did not note where logs ended: it may lack records "
                 "from before that moment"
             )
+        if self.manifest.left_out is None:
+            found.append(
+                f"{backup} is of a version that did not note which topics it left out: it may lack "
+                "some"
+            )
         of_all = (
             "" if looked_at == 1 else f"; no other of the {looked_at} made then or later has more"
         )
-        for topic_partition, topic_id in self.short[:_LOGS_TOLD]:
-            log = self._logs.get((topic_partition, topic_id))
+        for log in self._short[:_TOLD]:
             found.append(
-                f"{topic_partition} may lack records from before that moment: {backup} "
-                + ("does not have it" if log is None else _ends(log))
-                + of_all
+                f"{log.topic_partition} may lack records from before that moment: {backup} ends at "
+                f"offset {log.backup.end_offset}, and the log went on to "
+                f"{log.backup.log_end_offset}{of_all}"
             )
-        if len(self.short) > _LOGS_TOLD:
-            found.append(f"so may {len(self.short) - _LOGS_TOLD} more logs")
+        if len(self._short) > _TOLD:
+            found.append(f"so may {len(self._short) - _TOLD} more logs")
         return found
 
-
-def _ends(log: PartitionBackup) -> str:
-    return f"ends at offset {log.end_offset}, and the log went on to {log.log_end_offset}"
+    def _missing_notes(self, backup: str) -> Iterator[str]:
+        """One for a topic, however many logs it has."""
+        for name, log in list(self._missing.items())[:_TOLD]:
+            how = f"--at {log.manifest.backup_id} --topic {name}"
+            if self.manifest.topic(name) is None:
+                yield (
+                    f"{backup} does not have topic {name}, which may have been there at that "
+                    f"moment: restore it by itself with {how}"
+                )
+            else:
+                yield (
+                    f"the topic {name} of {backup} is not the one, or not all of it, that may have "
+                    f"been there at that moment: that is restored with {how}"
+                )
+        if len(self._missing) > _TOLD:
+            yield f"{backup} does not have {len(self._missing) - _TOLD} more such topics"

@@ -11,11 +11,13 @@
            "max_timestamp_ms": …, "producer_id_max": -1, "damage": "",
            "files": {".log": {"digest": "<sha256>", "size_bytes": 1048576}, ".index": …},
            "source": {"inode": 17, "size_bytes": 1048576, "modified_ns": …}}]}]}],
-     "controller": {"quorum-state": …}, "notes": [], "digest": "<sha256 of all the rest>"}
+     "left_out": ["payments"], "controller": {"quorum-state": …}, "notes": [],
+     "digest": "<sha256 of all the rest>"}
 
 Every manifest is complete: to restore it, no other is needed. ``configs`` is null where nobody
 could say what they are. ``log_end_offset`` is where the log ended when the backup was begun, which
 is behind ``end_offset`` if not all of it was taken; it is missing in what older versions wrote.
+``left_out`` are topics that lay there too, and were not taken; older versions did not write it.
 ``source`` of a segment is how its file looked, so that the next backup knows without reading it
 that it has not changed. ``controller`` are files of Apache Kafka's own ``__cluster_metadata-0``.
 ``digest`` seals the manifest: one that was changed is not believed.
@@ -37,13 +39,14 @@ from stratalog.storage.layout import (
     TopicPartition,
     validate_topic_name,
 )
+from stratalog.topic_names import CLUSTER_METADATA_TOPIC
 
 VERSION = 1
 CONTENT_BYTES_MAX = 1 << 30
 
 _OFFSET_MAX = 2**63 - 1
-_CREATED_MS_MAX = 253_402_300_799_999  # the last moment of the year 9999
 _INT32_MAX = 2**31 - 1
+_CREATED_MS_MAX = 253_402_300_799_999  # the last moment of the year 9999
 # More than Kafka could serve: each of them is a row of the metadata that a restore writes.
 _PARTITIONS_MAX = 1_000_000
 
@@ -150,6 +153,12 @@ class BackupManifest:
     parent: str = ""
     controller: Mapping[str, StoredFile] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] | None = None
+
+    @property
+    def topics_left_out(self) -> tuple[str, ...]:
+        """As far as they were noted."""
+        return self.left_out or ()
 
     @property
     def partitions(self) -> Iterator[tuple[TopicPartition, PartitionBackup]]:
@@ -201,10 +210,11 @@ def decode_manifest(path: str, content: bytes) -> BackupManifest:
         created_ms=given.number("created_ms", 0, _CREATED_MS_MAX),
         parent=given.text("parent"),
         source=_source(given.inner("source")),
-        topics=tuple(_topic(each) for each in given.rows("topics")),
+        topics=_topics(given),
         controller=_files(given.inner("controller"), _CONTROLLER_FILE),
         # Sentences, some about files whose names are no text.
         notes=tuple(each for each in given.list("notes") if isinstance(each, str)),
+        left_out=_left_out(given),
     )
 
 
@@ -251,6 +261,26 @@ def _source(given: _Fields) -> BackupSource:
         owner=given.text("owner"),
         next_producer_id=given.number("next_producer_id", -1),
     )
+
+
+def _left_out(given: _Fields) -> tuple[str, ...] | None:
+    if given.values.get("left_out") is None:
+        return None
+    try:
+        return tuple(map(validate_topic_name, given.list("left_out")))
+    except (TopicNameError, TypeError) as error:
+        given.refuse(f"left_out: {error}")
+
+
+def _topics(given: _Fields) -> tuple[TopicBackup, ...]:
+    topics = tuple(_topic(each) for each in given.rows("topics"))
+    names = [each.name for each in topics]
+    ids = [each.topic_id for each in topics if each.topic_id]
+    if len({*names}) != len(names) or len({*ids}) != len(ids):
+        given.refuse("two of its topics have one name, or one id")
+    if CLUSTER_METADATA_TOPIC in names:
+        given.refuse(f"{CLUSTER_METADATA_TOPIC} is no topic of it")
+    return topics
 
 
 def _topic(given: _Fields) -> TopicBackup:

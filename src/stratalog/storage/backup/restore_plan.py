@@ -20,6 +20,7 @@ from stratalog.storage.backup.manifest import (
 )
 from stratalog.storage.backup.store import BackupStore
 from stratalog.storage.layout import TopicPartition
+from stratalog.topic_names import KAFKAS_OWN_TOPICS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +93,12 @@ def plan_restore(
     if not chosen:
         raise BackupError(f"backup {manifest.backup_id} holds no topic")
     partitions, told = [], list(notes)
+    left_out = () if topics else set(manifest.topics_left_out) - KAFKAS_OWN_TOPICS
+    if left_out:
+        told.append(
+            f"backup {manifest.backup_id} is not of all topics; left out were "
+            f"{', '.join(sorted(left_out))}"
+        )
     for topic in chosen:
         for each in topic.partitions:
             key = TopicPartition(topic.name, each.partition)

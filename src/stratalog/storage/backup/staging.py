@@ -83,7 +83,8 @@ class BackupStaging:
                 file.write_at(position, [kept])
                 headers = walk.feed(kept)
                 digest = digest_of([header.crc for header in headers], digest)
-                records += sum(header.record_count for header in headers)
+                # A compressed message of the oldest formats does not say how many it holds.
+                records += sum(max(header.record_count, 0) for header in headers)
             position += len(kept)
             self._progress(len(kept))
             self._renew()

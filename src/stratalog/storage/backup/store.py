@@ -185,6 +185,9 @@ class LocalBackupStore:
 
     def stored(self) -> Iterator[tuple[str, int]]:
         for directory in self.files.list(self._in(_FILES)):
+            if not directory.is_directory:
+                yield directory.name, directory.size_bytes
+                continue
             for entry in self.files.list(self._in(_FILES, directory.name)):
                 yield entry.name, entry.size_bytes
 
@@ -236,8 +239,14 @@ class LocalStoreRun:
         self.close()
 
     def _sweep(self) -> None:
-        if self._files.exists(self._store.incoming_path()):
-            remove_tree(self._files, self._store.incoming_path())
+        path = self._store.incoming_path()
+        for entry in self._files.list(self._store.name):
+            if entry.name == _INCOMING and (entry.is_link or not entry.is_directory):
+                raise BackupError(
+                    f"{path} is no directory of this store, and would be swept: remove it"
+                )
+        if self._files.exists(path):
+            remove_tree(self._files, path)
 
     def incoming(self) -> "LocalIncomingFile":
         path = self._store.incoming_path(uuid.uuid4().hex)
