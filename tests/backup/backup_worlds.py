@@ -111,7 +111,7 @@ def restored(
     restore_directory(store, plan, str(log_dir))
     # What is only cut has no indexes yet: they are built when it is opened.
     found = [each for each in check(str(log_dir)) if each.kind is not Kind.MISSING_FILE]
-    assert found == [] or not is_sound
+    assert found == [] or not is_sound, found
 
 
 def resealed(store: LocalBackupStore, backup_id: str, change: Callable[[Any], None]) -> Path:

@@ -3,6 +3,7 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from backup_worlds import (
@@ -11,8 +12,10 @@ from backup_worlds import (
     end_offset,
     log_bytes,
     produced_rows,
+    resealed,
     restored,
     rows,
+    served,
     store_at,
     stratalog,
     values,
@@ -22,7 +25,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import stratalog as engine
+from stratalog.errors import LogDirectoryError
 from stratalog.handover.backing_up import BackupOptions, back_up
+from stratalog.handover.owning import owned, owner_config
 from stratalog.records import build_batch
 from stratalog.storage.backup.checking import check_store
 from stratalog.storage.backup.choosing import choose_backup
@@ -123,6 +128,99 @@ def test_producers_and_transactions_are_what_they_were(tmp_path: Path) -> None:
             )
 
     assert facts(copy) == facts(source)
+
+
+@pytest.mark.parametrize("suffix", [".timeindex", ".txnindex"])
+def test_without_one_of_its_indexes_a_segment_is_restored_without_any(
+    tmp_path: Path, suffix: str
+) -> None:
+    """They are built anew then: else what was aborted would be read as committed."""
+    source, target, copy = tmp_path / "logs", tmp_path / "backups", tmp_path / "copy"
+    produced_rows(source)
+    wanted = committed_rows(source)
+    lost = [path for path in source.glob(f"orders-0/*{suffix}") if path.stat().st_size]
+    for path in lost:
+        path.unlink()
+
+    (topic,) = backed_up(source, target).manifest.topics
+    restored(target, copy, is_sound=False)
+
+    without = [each.base_offset for each in topic.partitions[0].segments if len(each.files) == 1]
+    assert without == sorted(int(path.stem) for path in lost)
+    assert without
+    assert committed_rows(copy) == wanted
+
+
+def committed_rows(log_dir: Path) -> list[tuple[int, int]]:
+    """The transactions that readers are told to pass over, when the directory is opened."""
+    with engine.open_directory(log_dir, topics={"orders": {}}) as logs:
+        segments = logs.log("orders")._log.segments
+        return [
+            (each.producer_id, each.last_offset)
+            for segment in segments
+            for each in segment.transaction_index
+        ]
+
+
+def test_an_unfinished_restore_is_not_backed_up(tmp_path: Path) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    write(source, {("orders", 0): [rows(0, 4)]})
+    (source / ".stratalog-restoring").mkdir()
+
+    with pytest.raises(LogDirectoryError, match=r"logs: a backup is being restored into it"):
+        backed_up(source, target)
+
+    assert not target.exists()
+
+
+def test_configs_that_are_not_possible_here_hold_a_topic_and_that_is_told(tmp_path: Path) -> None:
+    source, target, copy = tmp_path / "logs", tmp_path / "backups", tmp_path / "copy"
+    served(source, "orders", "payments", configs={"retention.ms": "-1"})
+    made = backed_up(source, target)
+
+    def change(manifest: Any) -> None:
+        manifest["topics"][0]["configs"]["shelf.life"] = "1"
+
+    resealed(store_at(target), made.manifest.backup_id, change)
+    done = stratalog("log", "restore", target, "--log-dir", copy)
+
+    assert done.exit_code == 0
+    assert "note: a config of orders is not possible here, and it is held: " in done.stderr
+    assert "shelf.life" in done.stderr
+    with owned(owner_config(str(copy), {})) as opened:
+        topics = opened.store.image.topics
+        assert {name: (each.is_held, each.configs) for name, each in topics.items()} == {
+            "orders": (True, {"retention.ms": "-1"}),
+            "payments": (False, {"retention.ms": "-1"}),
+        }
+
+
+def test_a_store_whose_incoming_leads_elsewhere_is_not_swept(tmp_path: Path) -> None:
+    source, target, elsewhere = tmp_path / "logs", tmp_path / "backups", tmp_path / "precious"
+    write(source, {("orders", 0): [rows(0, 4)]})
+    backed_up(source, target)
+    elsewhere.mkdir()
+    (elsewhere / "letter").touch()
+    (target / "incoming").symlink_to(elsewhere)
+
+    with pytest.raises(BackupError, match="incoming is no directory of this store"):
+        backed_up(source, target)
+
+    assert (elsewhere / "letter").exists()
+
+
+def test_a_file_that_does_not_belong_into_a_store_hides_no_finding(tmp_path: Path) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    write(source, {("orders", 0): [rows(0, 4)]})
+    made = backed_up(source, target)
+    (target / "files" / "README").write_text("mine")
+    segment = made.manifest.topics[0].partitions[0].segments[0]
+    Path(store_at(target).path(segment.log)).write_bytes(b"?")
+
+    found = check_store(store_at(target))
+
+    assert len(found.findings) == 1
+    assert (found.unused_files, found.unused_bytes) == (1, 4)
 
 
 def test_only_the_topics_that_are_asked_for_are_restored(tmp_path: Path) -> None:

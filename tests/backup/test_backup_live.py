@@ -270,6 +270,44 @@ def test_what_changes_too_often_is_one_clear_error_and_no_backup(tmp_path: Path)
     assert store_at(target).backup_ids() == []
 
 
+def test_a_lease_ends_also_if_the_store_cannot_be_had(tmp_path: Path) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    with running_broker(source) as broker:
+        produced(broker.bootstrap_server, "orders", 20)
+        with store_at(target).begin(), pytest.raises(BackupError, match="another backup"):
+            backed_up(source, target, include_active=True)
+        assert ask_leases(str(source)) == []
+
+
+class Snapshotting(OsFileSystem):
+    """A controller that takes a snapshot as its directory was listed, so often."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+
+    def list(self, path: str) -> list[Entry]:
+        found = super().list(path)
+        if self.times and path.endswith("__cluster_metadata-0"):
+            self.times -= 1
+            (old,) = Path(path).glob("*.checkpoint")
+            old.rename(old.with_name(f"{self.times:020d}-0000000001.checkpoint"))
+        return found
+
+
+def test_what_a_controller_replaces_while_it_is_copied_is_looked_at_again(tmp_path: Path) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    write(source, {("orders", 0): [rows(0, 4)]})
+    controller = source / "__cluster_metadata-0"
+    controller.mkdir()
+    (controller / f"{9:020d}-0000000001.checkpoint").write_bytes(b"a snapshot")
+
+    made = back_up(str(source), store_at(target), files=Snapshotting(times=3))
+
+    assert [*made.manifest.controller] == [f"{0:020d}-0000000001.checkpoint"]
+    with pytest.raises(BackupError, match="__cluster_metadata-0 changed 5 times"):
+        back_up(str(source), store_at(target), files=Snapshotting(times=100))
+
+
 # --- the command line -------------------------------------------------------------------------
 
 

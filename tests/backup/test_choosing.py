@@ -1,6 +1,7 @@
 """Which backup is restored, to a moment and without one."""
 
 import json
+import shutil
 import subprocess
 import sys
 import uuid
@@ -156,6 +157,152 @@ def test_a_topic_that_is_made_anew_is_no_more_of_the_one_before(tmp_path: Path) 
     assert "ends at offset 3, and the log went on to 4" in choice.notes[0]
 
 
+# --- topics that a backup has not ---------------------------------------------------------------
+
+
+def delete(chain: Chain, topic: str) -> None:
+    shutil.rmtree(chain.source / f"{topic}-0")
+
+
+def test_a_backup_notes_the_topics_that_it_leaves_out_and_a_restore_tells(tmp_path: Path) -> None:
+    chain = Chain(tmp_path)
+    for topic in ("orders", "payments", "__consumer_offsets"):
+        chain.write(0, 2, topic=topic)
+    chain.back_up(5, topics=("payments",))
+
+    assert chain.store.read_manifest(chain.ids[0]).left_out == ("__consumer_offsets", "orders")
+    arguments = ("log", "restore", chain.store.name, "--log-dir", tmp_path / "copy", "--dry-run")
+    told = stratalog(*arguments)
+    assert (
+        f"note: backup {chain.ids[0]} is not of all topics; left out were orders\n" in told.stderr
+    )
+    assert "left out" not in stratalog(*arguments, "--topic", "payments").stderr
+    found = stratalog("log", "backup", chain.store.name, "--list", "-o", "json")
+    assert json.loads(found.stdout)["backups"][0]["left_out"] == ["__consumer_offsets", "orders"]
+
+
+def test_a_topic_that_the_first_backup_after_a_moment_left_out_comes_from_one_that_has_it(
+    tmp_path: Path,
+) -> None:
+    chain = Chain(tmp_path)
+    for topic in ("orders", "payments"):
+        chain.write(0, 3, topic=topic)
+    chain.back_up(5, topics=("payments",))
+    chain.back_up(6)
+
+    assert chain.chosen(4)[0] == 1
+    assert chain.chosen(4)[1].notes == ()
+    assert chain.chosen(4, topics=["payments"])[0] == 0
+
+
+def test_a_topic_that_only_another_backup_has_is_told_with_how_to_restore_it(
+    tmp_path: Path,
+) -> None:
+    chain = Chain(tmp_path)
+    for topic in ("orders", "payments"):
+        chain.write(0, 3, topic=topic)
+    chain.back_up(3)
+    delete(chain, "payments")
+    chain.back_up(6)
+
+    place, choice = chain.chosen(4)
+
+    assert place == 1
+    assert choice.notes == (
+        f"backup {chain.ids[1]} does not have topic payments, which may have been there at that "
+        f"moment: restore it by itself with --at {chain.ids[0]} --topic payments",
+    )
+    assert chain.chosen(4, topics=["orders"])[1].notes == ()
+
+
+def test_a_topic_that_was_gone_before_a_moment_or_made_behind_it_is_not_missed(
+    tmp_path: Path,
+) -> None:
+    chain = Chain(tmp_path)
+    for topic in ("orders", "payments"):
+        chain.write(0, 2, topic=topic)
+    chain.back_up(2)
+    delete(chain, "payments")
+    chain.back_up(3)
+    chain.back_up(6)
+    chain.write(7, 2, topic="new")
+    chain.back_up(9, include_active=False)
+
+    assert chain.chosen(4) == (2, Choice(manifest=chain.store.read_manifest(chain.ids[2])))
+
+
+def test_a_topic_made_anew_is_not_taken_for_the_one_of_that_moment(tmp_path: Path) -> None:
+    chain = Chain(tmp_path)
+    files, metadata = OsFileSystem(), chain.source / "orders-0" / "partition.metadata"
+    for number, second in ((1, 3), (2, 8)):
+        chain.write(second - 3, 3)
+        write_topic_id(files, str(metadata), uuid.UUID(int=number))
+        chain.back_up(second)
+        delete(chain, "orders")
+
+    for topics in ([], ["orders"]):
+        place, choice = chain.chosen(4, topics=topics)
+        assert place == 1
+        assert choice.notes == (
+            f"the topic orders of backup {chain.ids[1]} is not the one, or not all of it, that may "
+            f"have been there at that moment: that is restored with --at {chain.ids[0]} --topic "
+            "orders",
+        )
+
+
+def test_a_topic_that_was_given_an_id_since_is_the_one_that_it_was(tmp_path: Path) -> None:
+    chain = Chain(tmp_path)
+    chain.write(0, 3)
+    chain.back_up(3)
+    metadata = chain.source / "orders-0" / "partition.metadata"
+    write_topic_id(OsFileSystem(), str(metadata), uuid.UUID(int=1))
+    chain.back_up(6)
+
+    assert chain.chosen(4)[0] == 1
+    assert chain.chosen(4)[1].notes == ()
+
+
+def test_of_many_topics_that_a_backup_does_not_have_some_are_named(tmp_path: Path) -> None:
+    chain = Chain(tmp_path)
+    for number in range(8):
+        chain.write(0, 1, topic=f"topic{number}")
+    chain.back_up(3)
+    for number in range(1, 8):
+        delete(chain, f"topic{number}")
+    chain.back_up(6)
+
+    notes = chain.chosen(4)[1].notes
+
+    assert len(notes) == 6
+    assert notes[-1] == f"backup {chain.ids[1]} does not have 2 more such topics"
+
+
+def test_a_backup_of_a_version_that_did_not_note_what_it_left_out_is_used_and_that_is_told(
+    tmp_path: Path,
+) -> None:
+    chain = Chain(tmp_path)
+    chain.write(0, 3)
+    chain.back_up(5)
+
+    def older(manifest: Any) -> None:
+        del manifest["left_out"]
+
+    resealed(chain.store, chain.ids[0], older)
+
+    (note,) = chain.chosen(4)[1].notes
+    assert "is of a version that did not note which topics it left out" in note
+
+
+def test_a_backup_that_is_made_when_the_clock_was_set_back_is_the_newest(tmp_path: Path) -> None:
+    chain = Chain(tmp_path)
+    chain.write(0, 3)
+    for second in (60, 5, 6):
+        chain.back_up(second)
+
+    assert chain.store.backup_ids() == chain.ids
+    assert choose_backup(chain.store).manifest.backup_id == chain.ids[-1]
+
+
 def test_a_backup_is_of_the_moment_before_its_logs_are_looked_at(tmp_path: Path) -> None:
     clock = ManualClock(START_MS)
 
@@ -282,6 +429,12 @@ PARTITION = ("topics", 0, "partitions", 0)
         (("topics", 0, "configs"), {"retention.ms": "\ud800"}),
         (("topics", 0, "configs"), {"\ud800": "1"}),
         (("topics", 0, "partition_count"), 2**31),
+        (("topics", 0, "name"), "payments"),
+        (("topics", 0, "name"), "__cluster_metadata"),
+        (("topics", 0, "topic_id"), "AAAAAAAAAAAAAAAAAAAAAQ"),
+        (("left_out",), "payments"),
+        (("left_out",), ["../x"]),
+        (("left_out",), [1]),
         ((*PARTITION, "epochs"), [[-1, 0]]),
         ((*PARTITION, "epochs"), [[0, 2**63]]),
         ((*PARTITION, "log_start_offset"), 6),
@@ -293,7 +446,10 @@ def test_what_is_no_value_of_a_field_is_refused_by_its_name(
     tmp_path: Path, where: tuple[str | int, ...], value: object
 ) -> None:
     chain = Chain(tmp_path)
-    chain.write(0, 5)
+    for number, topic in enumerate(("orders", "payments"), start=1):
+        chain.write(0, 5, topic=topic)
+        metadata = chain.source / f"{topic}-0" / "partition.metadata"
+        write_topic_id(OsFileSystem(), str(metadata), uuid.UUID(int=3 - number))
     chain.back_up(6)
     *above, name = where
 

@@ -31,14 +31,16 @@ from stratalog.handover.handover import Handover
 from stratalog.handover.owning import owned, owner_config
 from stratalog.handover.restoring import RestoreResult, restore_directory, retention_notes
 from stratalog.handover.restoring_commit import restore_topics
+from stratalog.records.compression import Codec
 from stratalog.storage.backup.choosing import choose_backup
-from stratalog.storage.backup.errors import BackupDamagedError
+from stratalog.storage.backup.errors import BackupDamagedError, BackupError
 from stratalog.storage.backup.restore_plan import plan_restore
 from stratalog.storage.check import check
 from stratalog.storage.commits.errors import CommitRefusedError, StagedFileError
 from stratalog.storage.commits.manifest import EPOCH_MAX, Manifest
 from stratalog.storage.commits.one_commit import Commit
 from stratalog.testing import ManualClock, SimulatedFileSystem
+from stratalog.testing.legacy import legacy_message_set
 
 
 def committed(target: Path, log_dir: Path, *, until_ms: int | None = None) -> RestoreResult:
@@ -76,6 +78,48 @@ def test_a_topic_that_holds_records_is_not_restored_into(tmp_path: Path) -> None
 
     assert log_bytes(other) == before
     assert not list(other.glob(".stratalog-staging-*"))
+
+
+def test_a_partition_that_was_empty_is_not_restored_beside_records(tmp_path: Path) -> None:
+    source, target, other = tmp_path / "logs", tmp_path / "backups", tmp_path / "other"
+    served(source, "orders", partitions=2)
+    write(source, {("orders", 1): [rows(0, 4)]})
+    backed_up(source, target)
+    served(other, "orders", partitions=2)
+    write(other, {("orders", 0): [rows(0, 2)]})
+    before = log_bytes(other)
+
+    with pytest.raises(BackupError, match="orders-0 holds records, and was empty"):
+        committed(target, other)
+
+    assert log_bytes(other) == before
+    assert not list(other.glob("*/.stratalog-staging-*"))
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_compressed_messages_of_the_oldest_formats_are_restored_too(
+    tmp_path: Path, magic: int
+) -> None:
+    """They do not say how many records they hold."""
+    source, target, other = tmp_path / "logs", tmp_path / "backups", tmp_path / "other"
+    write(source, {("orders", 0): [rows(0, 1)]})
+    messages = [(None, b"v%d" % n, START_MS + n) for n in range(4)]
+    log = source / "orders-0" / f"{0:020d}.log"
+    log.write_bytes(
+        b"".join(
+            legacy_message_set(messages, magic=magic, base_offset=base, codec=Codec.GZIP)
+            for base in (0, 4)
+        )
+    )
+    for suffix in (".index", ".timeindex"):
+        log.with_suffix(suffix).unlink(missing_ok=True)
+    backed_up(source, target)
+    served(other, "orders")
+
+    committed(target, other)
+
+    assert log_bytes(other) == log_bytes(source)
+    assert values(other, "orders") == [(n, b"v%d" % (n % 4)) for n in range(8)]
 
 
 def test_a_running_broker_takes_a_backup_in_and_goes_on_with_a_later_epoch(tmp_path: Path) -> None:

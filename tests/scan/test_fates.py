@@ -75,18 +75,20 @@ def write_indexes(log: ModelLog, directory: Path) -> None:
                 index.append(entry)
 
 
-@given(logs(), st.booleans())
+@given(logs(), st.sampled_from(["there", "lost", "not built"]))
 def test_the_fates_found_far_ahead_by_indexes_are_those_of_the_markers(
-    log: ModelLog, has_indexes: bool
+    log: ModelLog, indexes: str
 ) -> None:
     first = log.segments[0]
     with TemporaryDirectory() as root:
         directory = log.write(Path(root))
         write_indexes(log, directory)
-        if not has_indexes:
-            for path in directory.glob("*.txnindex"):
+        for path in list(directory.glob("*.txnindex")) if indexes != "there" else ():
+            path.unlink()
+            if indexes == "lost":
                 OwnFiles(OsFileSystem(), str(directory)).note_aborts(int(path.stem))
-                path.unlink()
+        for path in list(directory.glob("*.log")) if indexes != "not built" else ():
+            path.with_suffix(".index").touch()
         aborted = aborted_far_ahead(log, directory)
 
     rows = [row for row in log.rows if row.offset < first.end_offset and row.is_transactional]

@@ -3,8 +3,8 @@
 The log itself tells: a transaction shares the fate of its producer's next marker. So headers are
 walked from the first transactional batch of the slice on, and past its end until every transaction
 in it is decided, which is soon, as transactions are short. Only where one is not, the transaction
-indexes of later segments are asked instead; they are hints, so one that is missing or garbled where
-aborts are known of is made up for by walking that segment too.
+indexes of later segments are asked instead; they are hints, so one that is garbled, or missing
+where aborts are known of or no index was built yet, is made up for by walking that segment too.
 
 Damage behind the slice can hide a marker, and the producer's next one is of another transaction. So
 it is an error for who stops at damage; for who does not, what it hides counts as committed.
@@ -25,6 +25,7 @@ from stratalog.storage.layout import (
     DELETED_SUFFIX,
     LEASED_DIRECTORY,
     LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
     parse_leased_file,
     parse_segment_file,
@@ -43,6 +44,7 @@ class _Later:
     base_offset: int
     log_path: str
     index_path: str
+    offset_index_path: str
     size_bytes: int
 
 
@@ -138,6 +140,8 @@ class Fates:
 
     def _ask_index(self, later: _Later) -> None:
         exists = self._files.exists(later.index_path)
+        if not exists and not self._files.exists(later.offset_index_path):
+            raise CorruptIndexError(later.index_path, "it is missing, as all indexes are")
         if not exists and later.base_offset in OwnFiles(self._files, self._directory()).aborts():
             raise CorruptIndexError(later.index_path, "it is missing, and had entries")
         index = TransactionIndex(self._files, later.index_path, later.base_offset, exists=exists)
@@ -188,6 +192,7 @@ def _later(directory: str, base_offset: int, entry: Entry, state: str) -> _Later
         base_offset,
         f"{directory}/{entry.name}",
         f"{directory}/{stem}{TRANSACTION_INDEX_SUFFIX}{state}",
+        f"{directory}/{stem}{OFFSET_INDEX_SUFFIX}{state}",
         entry.size_bytes,
     )
 
