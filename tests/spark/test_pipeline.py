@@ -47,6 +47,12 @@ def append(log_dir: Path, first: int, count: int) -> list[bytes]:
 
 def spark_pipelines(verb: str, place: Path) -> str:
     programs = Path(sys.executable).parent
+    environment = {
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        # Spark's server for a local run takes one port for all of the machine, but for this.
+        "SPARK_TESTING": "0",
+    }
     done = subprocess.run(
         [
             *(str(programs / "spark-pipelines"), "--remote", "local[2]"),
@@ -55,7 +61,7 @@ def spark_pipelines(verb: str, place: Path) -> str:
             *(verb, "--spec", str(place / "spark-pipeline.yml")),
         ],
         cwd=place,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         timeout=SECONDS,
