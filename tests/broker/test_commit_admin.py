@@ -169,6 +169,8 @@ def test_a_manifest_is_answered_with_its_offsets_and_the_same_one_again_as_known
         assert ask(tmp_path, "/v1/commits/q:3") == (200, again)
         _, told = ask(tmp_path, "/v1/commits/other?app=q&version=2")
         assert told["status"] == "already committed"
+        asked = f"/v1/commits/other?app=q&version=2&log_dir={tmp_path}"
+        assert ask(tmp_path, asked)[1]["status"] == "already committed"
         _, told = ask(tmp_path, "/v1/commits/other?app=q&version=4")
         assert told["status"] == "unknown"
         status, told = ask(tmp_path, "/v1/commits/other?app=q")

@@ -8,8 +8,14 @@ import pytest
 from outside_rounds import KEY, STAGING_ID, Side
 from test_replace_crashes import batches, staged
 
-from stratalog.storage.commits.errors import CommitError, SourceChangedError, StagedFileError
+from stratalog.storage.commits.errors import (
+    CommitError,
+    CommitRefusedError,
+    SourceChangedError,
+    StagedFileError,
+)
 from stratalog.storage.commits.manifest import Manifest, PartitionManifest, Replacement
+from stratalog.storage.commits.one_commit import Commit
 from stratalog.storage.layout import staging_directory
 
 STAGED = staging_directory("/data/t-0", STAGING_ID)
@@ -54,6 +60,60 @@ def test_a_bit_that_fell_over_in_a_staged_file_is_found() -> None:
         check_refused(side, manifest, StagedFileError)
         side.files.flip(path, position, 1)
     side.manager.commits.run(manifest)
+
+
+@pytest.mark.parametrize("how", ["removed", "cut", "written to"])
+def test_a_staged_file_that_is_changed_behind_its_check_is_refused(how: str) -> None:
+    side, manifest = staged()
+    path = f"{STAGED}/{manifest.partitions[0].groups[0].file.name}"
+    content, before = side.files.contents(path), batches(side)
+    commit = planned(side, manifest)
+    commit.check()
+    if how == "removed":
+        side.files.unlink(path)
+    else:
+        side.files.put(path, content[:-10] if how == "cut" else bytes(len(content)))
+    commit.stop()
+    with pytest.raises(StagedFileError, match="it was checked"):
+        commit.settle()
+    commit.abandon()
+    assert batches(side) == before
+    assert side.manager.directories[0].is_online
+    assert side.manager.get(KEY).failure is None
+
+
+def test_a_policy_that_changes_while_files_are_checked_keeps_every_record() -> None:
+    side, manifest = staged()
+    before = batches(side)
+    commit = planned(side, manifest)
+    commit.check()
+    config = side.manager.get(KEY).config
+    side.manager.configure(KEY.topic, replace(config, cleanup_policy=("delete",)))
+    with pytest.raises(CommitRefusedError, match="is not compacted"):
+        commit.stop()
+    commit.abandon()
+    assert batches(side) == before
+
+
+def test_what_a_truncation_kept_from_being_replaced_is_not_clean() -> None:
+    side, manifest = staged()
+    log, directory = side.manager.get(KEY), side.manager.directories[0]
+    commit = planned(side, manifest)
+    commit.check()
+    commit.stop()
+    commit.settle()
+    before = directory.cleaner_offset(KEY)
+    assert log.truncate_to(log.log_end_offset - 1)
+    commit.apply()
+    commit.complete()
+    commit.finish()
+    assert directory.cleaner_offset(KEY) == before
+
+
+def planned(side: Side, manifest: Manifest) -> Commit:
+    found = side.manager.commits.plan(manifest)
+    assert isinstance(found, Commit)
+    return found
 
 
 def test_a_source_that_is_not_what_it_was_is_refused() -> None:

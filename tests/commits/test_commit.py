@@ -26,6 +26,7 @@ from commit_harness import (
     stage,
 )
 from stratalog.errors import DiskFullError, LogDirectoryError
+from stratalog.scans.snapshot import read_directory_id
 from stratalog.storage.checkpoint import format_id
 from stratalog.storage.commits.committing import Commit
 from stratalog.storage.commits.errors import (
@@ -35,6 +36,7 @@ from stratalog.storage.commits.errors import (
 )
 from stratalog.storage.commits.manifest import AppVersion, Manifest
 from stratalog.storage.context import DiskState
+from stratalog.storage.directory import Identity
 from stratalog.storage.files import OsFileSystem
 from stratalog.storage.layout import TopicPartition
 from stratalog.testing import CrashMode, ManualClock, SimulatedFileSystem
@@ -301,6 +303,29 @@ def test_what_may_have_been_committed_in_a_directory_that_is_offline_is_not_refu
 def test_a_directory_with_another_id_is_refused(owner: Owner) -> None:
     manifest = replace(owner.stage(SMALL), directory_id="somewhere else")
     check_refused(owner, manifest, "somewhere else")
+    directory = owner.manager.directories[0]
+    directory.assign_identity(Identity("cluster", 1, uuid.UUID(int=7)))
+    told = read_directory_id(owner.files, LOG_DIR)
+    assert owner.run(replace(manifest, directory_id=told)).status == "committed"
+
+
+def test_an_application_writes_one_version_to_each_directory() -> None:
+    clock = ManualClock(START_MS)
+    files, app = new_disk(clock), AppVersion(name="again", version=7)
+    manager = new_manager(files, clock, CONFIG, log_dirs=("/one", "/two"))
+    manager.start()
+    homes = {key: str(Path(manager.create(key).directory).parent) for key in (ORDERS, OTHERS)}
+    assert len({*homes.values()}) == 2
+    for tries in ("committed", "already committed"):
+        for key, home in homes.items():
+            name = f"{tries} {key}"
+            manifest = stage(files, clock, {key: SMALL}, manifest_id=name, app=app, log_dir=home)
+            assert manager.commits.run(manifest).status == tries
+            assert manager.get(key).log_end_offset == len(flat(SMALL))
+            known = manager.commits.status("?", app, log_dir=f"{home}/../{home}/")
+            assert known is not None
+            assert [*known.partitions] == [key]
+    assert manager.commits.status("?", app, log_dir="/mounted/elsewhere") is not None
 
 
 def test_more_than_there_is_room_for_is_refused_before_anything_is_decided(owner: Owner) -> None:

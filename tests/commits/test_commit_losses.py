@@ -28,7 +28,7 @@ from stratalog.storage.commits import one_commit
 from stratalog.storage.commits.committing import Commit
 from stratalog.storage.commits.errors import StagedFileError
 from stratalog.storage.commits.manifest import Manifest
-from stratalog.storage.files import FileSystem, OsFileSystem
+from stratalog.storage.files import File, FileSystem, OsFileSystem
 from stratalog.storage.flushing import SYNC_FILE_SYSTEM_FROM, sync_all
 from stratalog.storage.layout import TopicPartition, staging_directory
 from stratalog.storage.sync_failures import SyncFailures
@@ -80,6 +80,58 @@ def test_what_is_no_more_what_was_checked_is_refused_and_the_log_goes_on(
     assert owner.values() == [b"meanwhile"] * len(kept)
     assert owner.append(b"on") == len(kept)
     assert owner.manager.commits.status(manifest.manifest_id) is None
+
+
+class Meanwhile(OsFileSystem):
+    """Something happens once, when a file of that name is opened."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.happens: Callable[[], object] = lambda: None
+
+    def open(self, path: str, *, create: bool = False, writable: bool = True) -> File:
+        if self.name and path.endswith(self.name):
+            self.name = ""
+            self.happens()
+        return super().open(path, create=create, writable=writable)
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("has_grown", [False, True])
+@pytest.mark.parametrize("change", [remove, cut, put_anew, flip])
+def test_a_file_that_is_changed_while_the_next_is_checked_is_refused(
+    tmp_path: Path, change: Callable[[Path], None], has_grown: bool
+) -> None:
+    files = Meanwhile()
+    owner = Owner(files, str(tmp_path))
+    owner.create(ORDERS)
+    manifest = owner.stage(LARGE)
+    commit = owner.plan(manifest)
+    kept = [owner.append(b"before") for _ in range(has_grown)]
+    first, second = (each.name for each in manifest.partitions[0].files[:2])
+    staging = Path(staging_directory(owner.log().directory, manifest.staging_id))
+    files.name, files.happens = f"{manifest.staging_id}/{second}", lambda: change(staging / first)
+    with pytest.raises(StagedFileError, match="it was checked"):
+        commit.run()
+    assert owner.values() == [b"before"] * len(kept)
+    assert owner.append(b"on") == len(kept)
+
+
+def test_what_lies_beside_a_staged_file_is_none_of_a_load(tmp_path: Path) -> None:
+    owner = Owner(OsFileSystem(), str(tmp_path))
+    owner.create(ORDERS)
+    manifest = owner.stage(LARGE)
+    staging = Path(staging_directory(owner.log().directory, manifest.staging_id))
+    for path in list(staging.glob("*.log")):
+        path.with_suffix(".txnindex").write_bytes(b"who knows what")
+    owner.run(manifest)
+    assert owner.values() == flat(LARGE)
+    assert not list(Path(owner.log().directory).glob("*.txnindex"))
 
 
 class Unanswering(OsFileSystem):

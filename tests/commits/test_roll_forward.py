@@ -15,7 +15,7 @@ from stratalog.storage.commits.adopted import AdoptedFiles, place_segment
 from stratalog.storage.commits.appended import AppendedBatches
 from stratalog.storage.commits.committing import Commit
 from stratalog.storage.commits.journal import CommitJournal, PendingCommit
-from stratalog.storage.layout import TopicPartition, segment_file
+from stratalog.storage.layout import INDEX_SUFFIXES, TopicPartition, segment_file
 from stratalog.storage.log import Log
 from stratalog.storage.manager import LogManager
 from stratalog.testing import CrashMode, ManualClock, PowerLoss, SimulatedFileSystem
@@ -211,7 +211,14 @@ def test_a_segment_of_which_a_crash_left_some_files_in_staging_gets_all_of_them(
         path = segment_file(DIRECTORY, 7, suffix)
         files.put(path if suffix in placed else f"{staging}/a{suffix}", suffix.encode())
 
-    place_segment(files, DIRECTORY, f"{staging}/a.log", 7, is_placed=".log" in placed)
+    place_segment(
+        files,
+        DIRECTORY,
+        f"{staging}/a.log",
+        7,
+        indexes=INDEX_SUFFIXES,
+        is_placed=".log" in placed,
+    )
 
     found = {suffix: files.contents(segment_file(DIRECTORY, 7, suffix)) for suffix in suffixes}
     assert found == {suffix: suffix.encode() for suffix in suffixes}

@@ -10,6 +10,7 @@ from staging_harness import DIRECTORY, NOW_MS, batch, check, new_disk, stage, st
 from stratalog.config import TopicConfig
 from stratalog.records import Codec, Record, build_batch, read_headers
 from stratalog.storage.commits.errors import StagedFileError
+from stratalog.storage.commits.identity import identify
 from stratalog.storage.commits.manifest import StagedFile
 from stratalog.storage.commits.merging import (
     CheckedFile,
@@ -288,7 +289,14 @@ def test_a_discarded_segment_leaves_the_file_that_it_did_not_write() -> None:
     files = new_disk()
     (staged,) = stage(files, [batch()])
     directory = f"{DIRECTORY}/.stratalog/staging/{'5f' * 16}"
-    maker = SegmentMaker(files, directory, staged.name, topic(), is_written=False, is_indexed=True)
+    maker = SegmentMaker(
+        files,
+        directory,
+        staged.name,
+        topic(),
+        staged=identify(files, f"{directory}/{staged.name}"),
+        is_indexed=True,
+    )
     maker.take(files.contents(f"{directory}/{staged.name}"))
     maker.finish()
     assert len(files.tree(directory)) == 3

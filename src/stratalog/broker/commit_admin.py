@@ -47,7 +47,7 @@ def status(services: Services, manifest_id: str, query: Mapping[str, str]) -> Js
         if not version.isdecimal() or len(version) > len(str(2**63)):
             raise InvalidRequestError('"version" is not a number, as it is needed beside "app"')
         app = AppVersion(name=query["app"], version=int(version))
-    return services.commits.status(manifest_id, app)
+    return services.commits.status(manifest_id, app, query.get("log_dir"))
 
 
 def facts(services: Services, names: Sequence[str]) -> Iterator[Json]:

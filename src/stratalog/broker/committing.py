@@ -144,12 +144,12 @@ class CommitRunner:
         if not task.cancelled():
             task.exception()  # whoever asked may have gone
 
-    def status(self, manifest_id: str, app: AppVersion | None) -> Json:
+    def status(self, manifest_id: str, app: AppVersion | None, log_dir: str | None) -> Json:
         if manifest_id in self._running:
             return {"status": RUNNING}
         if manifest_id in self._undecided:
             return self._undecided[manifest_id]
-        found = self.services.logs.commits.status(manifest_id, app)
+        found = self.services.logs.commits.status(manifest_id, app, log_dir=log_dir)
         if found is not None:
             return result_to_json(found)
         return self._refused.get(manifest_id, {"status": UNKNOWN})
@@ -177,7 +177,7 @@ class CommitRunner:
                 self._undecided[manifest.manifest_id] = answer
                 return answer
             except Exception as error:
-                found = self.services.logs.commits.status(manifest.manifest_id, manifest.app)
+                found = self.services.logs.commits.status_of(manifest)
                 if found is not None:  # whatever has failed behind it, it was made
                     log_event("commit_pending", id=manifest.manifest_id, reason=repr(error))
                     return result_to_json(found)
@@ -239,7 +239,7 @@ class CommitRunner:
         """The logs have failed behind the commit: the next start does what is left of it."""
         manifest = commit.manifest
         self.services.replicas.failed(part.topic_partition for part in manifest)
-        found = self.services.logs.commits.status(manifest.manifest_id, manifest.app)
+        found = self.services.logs.commits.status_of(manifest)
         if found is None:
             raise _UndecidedError(
                 f"the journal may or may not have the commit: {error}; the next start will tell"

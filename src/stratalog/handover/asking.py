@@ -1,6 +1,8 @@
 """What is asked of the broker that owns a log directory, to hand files over to it."""
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from stratalog.scans.asking import Answer, ask, topics_query
@@ -29,8 +31,11 @@ def ask_commit(owner: Owner, content: bytes) -> Answer:
     return _ask(owner, "/v1/commits", content)
 
 
-def ask_status(owner: Owner, manifest_id: str, app: AppVersion | None) -> Answer:
-    named = {} if app is None else {"app": app.name, "version": str(app.version)}
+def ask_status(owner: Owner, manifest_id: str, app: AppVersion | None, log_dir: str) -> Answer:
+    # As bytes: names of files need not be text.
+    named: dict[str, str | bytes] = {"log_dir": os.fsencode(Path(log_dir).absolute())}
+    if app is not None:
+        named |= {"app": app.name, "version": str(app.version)}
     return _ask(owner, f"/v1/commits/{quote(manifest_id, safe='')}?{urlencode(named)}")
 
 

@@ -165,7 +165,7 @@ class Handover:
             has_begun = True
             patience.renew()
             patience.wait()
-            answer = ask_status(owner, manifest.manifest_id, manifest.app)
+            answer = ask_status(owner, manifest.manifest_id, manifest.app, self.log_dir)
         status = answer.body.get("status")
         if status == REFUSED:
             refusal = refusal_from_json(answer.body)
@@ -229,7 +229,7 @@ class Handover:
         while True:
             ownership, owner = find_owner(self.log_dir)
             if owner is not None:
-                answer = ask_status(owner, manifest_id, app)
+                answer = ask_status(owner, manifest_id, app, self.log_dir)
                 if answer.status == 200 and "status" in answer.body:
                     return str(answer.body["status"])
                 reason = answer.reason

@@ -12,6 +12,7 @@ that time, since nobody looks at them before the record is written. Appends wait
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,14 +23,14 @@ from stratalog.storage.commits.checking import (
     rebase,
     rebase_file,
 )
-from stratalog.storage.commits.work import AsChecked, refuse_lost, sync_file
+from stratalog.storage.commits.identity import identify, refuse_other
+from stratalog.storage.commits.work import refuse_lost, sync_file
 from stratalog.storage.files import File, FileSystem, begin_sync
 from stratalog.storage.index import NO_TIMESTAMP, TimestampOffset
 from stratalog.storage.layout import (
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
     TIME_INDEX_SUFFIX,
-    TRANSACTION_INDEX_SUFFIX,
     segment_file,
 )
 from stratalog.storage.log import Log
@@ -45,8 +46,8 @@ MODE = "adopt"
 # So much of a file is given to the disk at a time.
 _WRITTEN_OUT_BYTES = 4 << 20
 
-# The log last: once it is in its place, so is what lies beside it.
-_RENAMED = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX, LOG_SUFFIX)
+# Of a load, which aborts nothing.
+_INDEXES = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
 
 
 def place_adopted(files: FileSystem, directory: str, staging: str, work: Mapping[str, Any]) -> None:
@@ -68,12 +69,19 @@ def place_adopted(files: FileSystem, directory: str, staging: str, work: Mapping
 
 
 def place_segment(
-    files: FileSystem, directory: str, staged: str, base_offset: int, *, is_placed: bool = False
+    files: FileSystem,
+    directory: str,
+    staged: str,
+    base_offset: int,
+    *,
+    indexes: tuple[str, ...] = _INDEXES,
+    is_placed: bool = False,
 ) -> None:
-    """Rename the staged ``.log``, and what lies beside it, to the segment ``base_offset``. A crash
-    can come between any two of them: the ``.log`` may be placed already (``is_placed``), and what
-    else is not staged is in its place too, or was never there."""
-    for suffix in _RENAMED:
+    """Rename the staged ``.log``, and its indexes, to the segment ``base_offset``. A crash can come
+    between any two of them: the ``.log`` may be placed already (``is_placed``), and an index that
+    is not staged is in its place too, or was never there."""
+    # The log last: once it is in its place, so is what lies beside it.
+    for suffix in (*indexes, LOG_SUFFIX):
         source = staged.removesuffix(LOG_SUFFIX) + suffix
         is_there = not is_placed if suffix == LOG_SUFFIX else files.exists(source)
         if is_there:
@@ -113,25 +121,29 @@ class OffsetsAhead:
         # Whether any file was written to, perhaps in vain.
         self.has_written = False
 
-    def give(self, checked: CheckedFile) -> None:
+    def give(self, checked: CheckedFile) -> CheckedFile:
+        """The file as it is then."""
         if self._is_given_up or self._log.log_end_offset != self._first_offset:
             self._is_given_up = True
-            return
+            return checked
         is_begun = not self._pause()
+        files = self._log.context.files
         with self._gate.passed(), self._writing:
             if self._is_given_up:
-                return
+                return checked
+            refuse_other(files, checked.path, checked.identity)
             self.has_written = True
             base_offset = self._next_offset
             self._next_offset += checked.record_count
             rebase(
-                self._log.context.files,
+                files,
                 checked,
                 base_offset=base_offset,
                 leader_epoch=self._leader_epoch,
                 is_synced=False,
                 is_begun=is_begun,
             )
+            return replace(checked, identity=identify(files, checked.path))
 
     def give_up(self) -> None:
         with self._writing:
@@ -154,7 +166,6 @@ class AdoptedFiles:
         self._log = log
         self._files = log.context.files
         self._checked = tuple(checked)
-        self._as_checked = AsChecked(self._files, self._checked)
         self._staging = staging
         # From which offset on the files have theirs, and with which epoch, if all have any.
         self._given = ahead.given
@@ -191,7 +202,8 @@ class AdoptedFiles:
         """The log's own segments are as they are; which one is replaced is seen by its name."""
 
     def settle(self, first_offset: int, leader_epoch: int) -> dict[str, Any]:
-        self._as_checked.refuse_others()
+        for checked in self._checked:
+            refuse_other(self._files, checked.path, checked.identity)
         self._first_offset, self._leader_epoch = first_offset, leader_epoch
         self.record = {
             "mode": MODE,

@@ -13,7 +13,8 @@ from typing import Any
 from stratalog.errors import CorruptBatchError, CorruptFileError
 from stratalog.records import BatchHeader, min_timestamp, read_header, read_headers
 from stratalog.storage.commits.checking import CheckedFile
-from stratalog.storage.commits.work import AsChecked, refuse_cut, refuse_lost, sync_file
+from stratalog.storage.commits.identity import refuse_other
+from stratalog.storage.commits.work import refuse_cut, refuse_lost, sync_file
 from stratalog.storage.files import File, FileSystem
 from stratalog.storage.flushing import FlushTask
 from stratalog.storage.layout import LOG_SUFFIX, segment_file
@@ -136,7 +137,6 @@ class AppendedBatches:
         self._log = log
         self._files = log.context.files
         self._checked = checked
-        self._as_checked = AsChecked(self._files, [checked])
         self._staging = staging
         self._base_offset = self._position = 0
         self._before: dict[str, int] | None = None
@@ -179,7 +179,7 @@ class AppendedBatches:
             }
 
     def settle(self, first_offset: int, leader_epoch: int) -> dict[str, Any]:
-        self._as_checked.refuse_others()
+        refuse_other(self._files, self._checked.path, self._checked.identity)
         self.record = {
             "mode": MODE,
             "name": self._checked.name,

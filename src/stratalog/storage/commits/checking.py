@@ -35,6 +35,7 @@ from stratalog.records import (
 )
 from stratalog.storage.appending import produce_rules
 from stratalog.storage.commits.errors import ManifestError, StagedFileError
+from stratalog.storage.commits.identity import FileIdentity
 from stratalog.storage.commits.manifest import PartitionManifest, StagedFile
 from stratalog.storage.commits.merging import (
     CheckedFile,
@@ -108,11 +109,11 @@ def check_partition(
     append_max_bytes: int,
     is_synced: bool = True,
     progress: Progress = lambda _bytes: False,
-    adopts: Callable[[CheckedFile], None] = lambda _file: None,
+    adopts: Callable[[CheckedFile], CheckedFile] = lambda checked: checked,
 ) -> CheckedPartition:
     """Check all that ``part``, which appends, has staged in the partition of ``directory``. Its
     names are durable then, unless ``is_synced`` says that somebody else sees to it. ``adopts`` is
-    told of each file that is to be a segment, before the next one is read.
+    given each file that is to be a segment, before the next one is read.
 
     ``StagedFileError`` or ``ManifestError`` if it may not be; nothing has changed then. What was
     staged stays as it is also where other files are made of it, but for what ``adopts`` does, so
@@ -127,9 +128,8 @@ def check_partition(
     try:
         done = []
         for number, group in enumerate(plan.groups):
-            done.append(check.group(number, group))
-            if plan.is_adopted:
-                adopts(done[-1])
+            checked = check.group(number, group)
+            done.append(adopts(checked) if plan.is_adopted else checked)
         if is_synced:
             staging.sync()
     except BaseException:
@@ -185,12 +185,21 @@ class StagedDirectory:
                 self.path, -1, "it is not there: nothing was staged, or it was swept away"
             ) from error
 
+    def _entry(self, staged: StagedFile) -> Entry:
+        entry = self._entries.get(staged.name)
+        if entry is None:
+            path = f"{self.path}/{staged.name}"
+            raise StagedFileError(path, -1, "it is not there; stage it again")
+        return entry
+
+    def identity(self, staged: StagedFile) -> FileIdentity:
+        """As it was listed, before anything was read."""
+        return FileIdentity.of(self._entry(staged))
+
     def open(self, staged: StagedFile, *, size_max: int = _FILE_BYTES_MAX) -> File:
         """To be read. It is as long as ``staged`` says, and nothing but a file."""
         path = f"{self.path}/{staged.name}"
-        entry = self._entries.get(staged.name)
-        if entry is None:
-            raise StagedFileError(path, -1, "it is not there; stage it again")
+        entry = self._entry(staged)
         if entry.is_link or entry.is_directory or entry.link_count > 1:
             raise StagedFileError(path, -1, "it is not a file of its own, but a link or directory")
         if not 0 < staged.size_bytes <= size_max:
@@ -325,22 +334,22 @@ class _PartitionCheck:
     def group(self, number: int, staged: tuple[StagedFile, ...]) -> CheckedFile:
         """Files that become one, or one that stays as it is if nothing in it has to change."""
         if len(staged) == 1 and not self._rules.log_append_time:
-            maker = self._maker(staged[0].name, is_written=False)
+            maker = self._maker(staged[0].name, staged=self._staging.identity(staged[0]))
             if self._check(staged[0], maker):
                 return maker.finish()
         # A name that no manifest can have.
-        maker = self._maker(f"merged.{number:05d}.log", is_written=True)
+        maker = self._maker(f"merged.{number:05d}.log")
         for each in staged:
             self._check(each, maker)
         return maker.finish()
 
-    def _maker(self, name: str, *, is_written: bool) -> SegmentMaker:
+    def _maker(self, name: str, *, staged: FileIdentity | None = None) -> SegmentMaker:
         maker = SegmentMaker(
             self._files,
             self._staging.path,
             name,
             self._config,
-            is_written=is_written,
+            staged=staged,
             is_indexed=self._is_adopted,
         )
         self._makers.append(maker)
@@ -467,7 +476,7 @@ def check_kept(
         staged.name,
         config,
         base_offset=staged.base_offset,
-        is_written=False,
+        staged=staging.identity(staged),
         is_indexed=True,
     )
     scan = SegmentScan(staged.base_offset, config.index_interval_bytes, no_headers=True)

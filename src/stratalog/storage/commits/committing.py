@@ -7,6 +7,7 @@ and the next start brings about what the record says. While a commit is under wa
 staging are its own: another one is refused, and may be tried again.
 """
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from stratalog.config import BrokerConfig
 from stratalog.errors import DiskError, OutOfResourcesError, StratalogError
+from stratalog.storage.checkpoint import format_id
 from stratalog.storage.cleaning.cleaner import LogCleaner
 from stratalog.storage.commits.appending_work import AppendWork
 from stratalog.storage.commits.errors import CommitBusyError, CommitRefusedError
@@ -195,17 +197,29 @@ class LogCommits:
 
     # --- committing ---------------------------------------------------------------------------
 
-    def status(self, manifest_id: str, app: AppVersion | None = None) -> CommitResult | None:
-        """The commit of that id, or of that version or a later one; None if there is none."""
-        for journal in self._journals.values():
-            found = journal.find(manifest_id, app)
+    def status(
+        self, manifest_id: str, app: AppVersion | None = None, *, log_dir: str | None = None
+    ) -> CommitResult | None:
+        """The commit of that id, or of that version or a later one in ``log_dir``, else in any of
+        the directories; None if there is none."""
+        place = "" if log_dir is None else os.path.realpath(log_dir)
+        here = [path for path in self._journals if os.path.realpath(path) == place]
+        for path, journal in self._journals.items():
+            found = journal.find(manifest_id, app if path in here or not here else None)
             if found is not None:
                 return _already(manifest_id, found)
         return None
 
+    def status_of(self, manifest: Manifest) -> CommitResult | None:
+        """An application may write one version to a topic in each of several directories."""
+        keys = (part.topic_partition for part in manifest)
+        known = next((key for key in keys if key in self.manager), None)
+        log_dir = None if known is None else os.path.dirname(self.manager.get(known).directory)
+        return self.status(manifest.manifest_id, manifest.app, log_dir=log_dir)
+
     def plan(self, manifest: Manifest) -> "Commit | CommitResult":
         """The commit to be made, or what was committed already; or ``CommitRefusedError``."""
-        found = self.status(manifest.manifest_id, manifest.app)
+        found = self.status_of(manifest)
         if found is not None:
             self._drop_staging(manifest)
             return found
@@ -327,7 +341,7 @@ class LogCommits:
             raise CommitRefusedError(f"nothing can be committed in {directory.path}: {reason}")
         if manifest.directory_id:
             identity = directory.identity()
-            found = "" if identity is None else str(identity.directory_id)
+            found = "" if identity is None else format_id(identity.directory_id)
             if found != manifest.directory_id:
                 raise CommitRefusedError(
                     f"{directory.path} has the id {found or '(none)'}, and the files were staged "

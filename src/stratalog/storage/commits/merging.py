@@ -17,6 +17,7 @@ from stratalog.config import TopicConfig
 from stratalog.errors import CorruptBatchError, DiskError
 from stratalog.records import BatchHeader, SegmentScan, TimeRangeGather, read_header
 from stratalog.storage.commits.errors import StagedFileError
+from stratalog.storage.commits.identity import FileIdentity, identify
 from stratalog.storage.commits.manifest import StagedFile
 from stratalog.storage.commits.staging import LOG_OVERHEAD_BYTES, PREFIX
 from stratalog.storage.files import File, FileSystem, begin_sync
@@ -90,6 +91,7 @@ class CheckedFile:
     ``positions`` and ``offsets`` are where its batches begin, and with which offset. Like
     ``offset_of_max_timestamp`` these count from ``base_offset``, which is 0 if its records get
     their offsets in the log. If it is to be a segment, its indexes lie beside it, durable.
+    ``identity`` is that of the file from before it was read, or once it was made.
     """
 
     directory: str
@@ -101,6 +103,7 @@ class CheckedFile:
     first_timestamp_ms: int
     max_timestamp_ms: int
     offset_of_max_timestamp: int
+    identity: FileIdentity
     base_offset: int = 0
     offset_index_bytes: int = 0
     time_index_bytes: int = 0
@@ -124,8 +127,8 @@ class CheckedFile:
 class SegmentMaker:
     """Takes the batches of one file to be, in order, and makes what lies beside it.
 
-    With ``is_written`` the batches are written to a file ``name``; else it is there, and they are
-    the same. With ``is_indexed`` the indexes of a segment are made. Not for several threads.
+    The batches are written to a file ``name``; unless that is there, as ``staged`` says, and they
+    are the same. With ``is_indexed`` the indexes of a segment are made. Not for several threads.
     """
 
     def __init__(
@@ -136,7 +139,7 @@ class SegmentMaker:
         config: TopicConfig,
         *,
         base_offset: int = 0,
-        is_written: bool,
+        staged: FileIdentity | None,
         is_indexed: bool,
     ) -> None:
         self._files = files
@@ -157,7 +160,8 @@ class SegmentMaker:
         self._times = TimeRangeGather()
         self._times.restart(0, range_bytes(config.index_interval_bytes))
         self._written: list[str] = []
-        self._log: File | None = self._create(LOG_SUFFIX) if is_written else None
+        self._staged = staged
+        self._log: File | None = self._create(LOG_SUFFIX) if staged is None else None
 
     @property
     def is_written(self) -> bool:
@@ -223,6 +227,7 @@ class SegmentMaker:
             first_timestamp_ms=scan.first_timestamp_ms,
             max_timestamp_ms=scan.max_timestamp_ms,
             offset_of_max_timestamp=max(scan.offset_of_max_timestamp - self._base_offset, 0),
+            identity=self._staged or identify(self._files, self.path),
             base_offset=self._base_offset,
             offset_index_bytes=offsets,
             time_index_bytes=times,

@@ -36,6 +36,7 @@ from stratalog.storage.commits.errors import (
     SourceChangedError,
     StagedFileError,
 )
+from stratalog.storage.commits.identity import identify, refuse_other
 from stratalog.storage.commits.kept_digest import kept_digest
 from stratalog.storage.commits.manifest import (
     CommitKind,
@@ -95,6 +96,7 @@ class StagedReplacement(CleanedSegment):
     ) -> None:
         self.replacement = replacement
         self._staging = staging
+        self._identity = staging.identity(replacement.file)
         super().__init__(files, directory, replacement.file.base_offset, config)
 
     @property
@@ -142,7 +144,9 @@ class StagedReplacement(CleanedSegment):
             raise StagedFileError(self._log.path, -1, reason)
         if staged.has_aborts or self._files.exists(self.path(TRANSACTION_INDEX_SUFFIX)):
             self._take_aborted(aborted)
+        self.refuse_other()
         self.finish(modified_ms)
+        self._identity = identify(self._files, self.path(LOG_SUFFIX))  # it has another age now
 
     def _pieces(self) -> Iterator[memoryview]:
         position, wanted, end = 0, _PIECE_BYTES, self.replacement.file.size_bytes
@@ -170,6 +174,10 @@ class StagedReplacement(CleanedSegment):
         if not found or not is_told or not known.issuperset(found):
             raise StagedFileError(path, -1, "it names transactions that its sources do not")
         self.add_aborted(found)
+
+    def refuse_other(self) -> None:
+        """Whether it is still the file that was checked."""
+        refuse_other(self._files, self.path(LOG_SUFFIX), self._identity)
 
     def discard(self) -> None:
         """What was staged stays: it can be handed over again."""
@@ -208,8 +216,7 @@ class ReplacedSegments:
         self._write: Callable[[], None] = lambda: None
         self._made: list[StagedReplacement] = []
         self._truncation_count = log.truncation_count
-        if not log.config.compact:
-            raise CommitRefusedError(f"{self.key} is not compacted: its cleanup.policy has changed")
+        self._refuse_kept()
         self._ends = self._check_sources()
         first = part.groups[0].sources[0].base_offset
         self.offsets = (first, self._ends[-1])
@@ -223,6 +230,11 @@ class ReplacedSegments:
             log.segments.at(group.sources[-1].base_offset).modified_ms() for group in part.groups
         ]
         self._aborted = {each for segment in log.segments for each in segment.transaction_index}
+
+    def _refuse_kept(self) -> None:
+        """A topic's policy may change as long as its staged files are read."""
+        if not self.log.config.compact:
+            raise CommitRefusedError(f"{self.key} is not compacted: its cleanup.policy has changed")
 
     def _check_sources(self) -> list[int]:
         """That they are in the log, as they were, one after the other; where each group ends."""
@@ -272,6 +284,7 @@ class ReplacedSegments:
 
     def stop(self) -> None:
         log = self.log
+        self._refuse_kept()
         if log.truncation_count != self._truncation_count:
             raise SourceChangedError(f"{self.key} was truncated meanwhile")
         if log.is_closed or log.failure is not None:
@@ -280,6 +293,8 @@ class ReplacedSegments:
             raise SourceChangedError(f"{self.key}: other segments follow its sources now")
 
     def settle(self) -> dict[str, Any]:
+        for made in self._made:
+            made.refuse_other()
         return {
             "topic": self.key.topic,
             "partition": self.key.partition,
@@ -294,9 +309,9 @@ class ReplacedSegments:
         """Names change with the log, in ``apply``."""
 
     def apply(self) -> None:
+        is_clean = True
         for made in self._made:
-            # Only who deletes records of a log, or the log itself, can have been here since.
-            with suppress(CleaningAbortedError):
+            try:
                 swap_in(
                     self.log,
                     made,
@@ -304,7 +319,11 @@ class ReplacedSegments:
                     truncation_count=self._truncation_count,
                     may_take_back=False,
                 )
-        self._write = self._directory.plan_cleaner_offset(self.key, self._part.cleaned_to)
+            except CleaningAbortedError:
+                # Only who deletes records of a log, or the log itself, can have been here since.
+                is_clean = False
+        if is_clean:
+            self._write = self._directory.plan_cleaner_offset(self.key, self._part.cleaned_to)
 
     def complete(self) -> None:
         self.log.context.files.sync_directory(self.log.directory)

@@ -30,9 +30,9 @@ from stratalog.storage.commits.errors import (
     ManifestError,
     StagedFileError,
 )
+from stratalog.storage.commits.identity import refuse_other
 from stratalog.storage.commits.manifest import EPOCH_MAX, Manifest, PartitionManifest, StagedFile
 from stratalog.storage.commits.work import (
-    AsChecked,
     WorkRecord,
     log_sizes,
     refuse_lost,
@@ -89,7 +89,14 @@ def place_restored(
             # Another of these files is no sign that the log has gone on: only what follows them is.
             refuse_lost(files, directory, staged, work["end_offset"] - 1)
             continue
-        place_segment(files, directory, staged, base_offset, is_placed=not is_staged)
+        place_segment(
+            files,
+            directory,
+            staged,
+            base_offset,
+            indexes=INDEX_SUFFIXES,
+            is_placed=not is_staged,
+        )
     entries = [EpochEntry(epoch, start_offset) for epoch, start_offset in work["epochs"]]
     write_epochs(files, f"{directory}/{LEADER_EPOCH_CHECKPOINT}", entries)
     snapshot = segment_file(directory, work["end_offset"], SNAPSHOT_SUFFIX)
@@ -174,7 +181,6 @@ class RestoreWork:
         self._files = log.context.files
         self._config = log.config
         self._checked: list[CheckedFile] = []
-        self._as_checked = AsChecked(self._files, ())
         self._with_aborts: set[int] = set()
         self._producers = ProducerStates(expiration_ms=log.context.producer_expiration_ms)
         self._checkpoints: tuple[Checkpoint, ...] = ()
@@ -253,7 +259,6 @@ class RestoreWork:
         if self._part.log_start_offset > self.end_offset:
             self._refuse(f"it starts at {self._part.log_start_offset}, behind its end")
         staging.sync()
-        self._as_checked = AsChecked(self._files, self._checked)
 
     def _sync(self, path: str) -> None:
         """Whoever staged it may have done so; a record in the journal needs to be sure."""
@@ -334,7 +339,8 @@ class RestoreWork:
         self._leader_epoch = self._commits.leader_epoch(log)
 
     def settle(self) -> WorkRecord:
-        self._as_checked.refuse_others()
+        for each in self._checked:
+            refuse_other(self._files, each.path, each.identity)
         epochs = [
             [each.epoch, each.start_offset]
             for each in self._epochs

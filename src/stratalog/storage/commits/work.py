@@ -16,13 +16,11 @@ The steps, in order, and on which thread:
 """
 
 import errno
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from stratalog.errors import CorruptFileError, DiskError
 from stratalog.storage.checkpoint import format_id
-from stratalog.storage.commits.errors import StagedFileError
-from stratalog.storage.commits.merging import CheckedFile
 from stratalog.storage.files import File, FileSystem
 from stratalog.storage.layout import (
     LOG_SUFFIX,
@@ -55,30 +53,6 @@ def sync_file(
         file.sync()
     finally:
         file.close()
-
-
-class AsChecked:
-    """Staged files, as they were when they were checked. The record is not written if they are not
-    there any more, or others are in their place."""
-
-    def __init__(self, files: FileSystem, checked: Iterable[CheckedFile]) -> None:
-        self._files = files
-        self._found = [(each, self._identify(each)) for each in checked]
-
-    def _identify(self, checked: CheckedFile) -> tuple[int, int]:
-        found = self._files.stat(checked.path)
-        if found is None:
-            raise StagedFileError(checked.path, -1, "it is gone since it was checked")
-        if found.size_bytes != checked.size_bytes:
-            reason = f"{found.size_bytes} bytes, and {checked.size_bytes} when it was checked"
-            raise StagedFileError(checked.path, -1, reason)
-        return found.inode, found.modified_ns
-
-    def refuse_others(self) -> None:
-        for checked, identity in self._found:
-            if self._identify(checked) != identity:
-                reason = "it was changed, or another was put in its place, since it was checked"
-                raise StagedFileError(checked.path, -1, reason)
 
 
 def refuse_lost(files: FileSystem, directory: str, staged: str, base_offset: int) -> None:
