@@ -142,27 +142,39 @@ def _open_producer(settings: Mapping[str, Any]) -> Any:
 
 
 def _check_reachable(producer: Any, topic: str | None, settings: Mapping[str, Any]) -> None:
-    from confluent_kafka import KafkaError, KafkaException
+    from confluent_kafka import KafkaError
 
-    servers = settings["bootstrap.servers"]
-    seconds = _bounded(settings, _ROWS_WAIT, ANSWER_SECONDS)
     until = monotonic() + _bounded(settings, _TOPICS_SPREAD, SPREAD_SECONDS)
     while True:
-        try:
-            found = producer.list_topics(*([] if topic is None else [topic]), timeout=seconds)
-        except KafkaException as error:
-            raise SinkError(
-                f"no broker of {servers} has answered in {seconds:g} s: {error.args[0].str()}. Is "
-                "kafka.bootstrap.servers right, and within reach of this host?"
-            ) from None
+        found = _ask_brokers(producer, topic, settings)
         refusal = None if topic is None else found.topics[topic].error
         if refusal is None or refusal.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
             return
         if monotonic() >= until:
             raise SinkError(
-                f"there is no topic {topic!r} at {servers}; create it first, or give "
-                "kafka.allow.auto.create.topics=true"
+                f"there is no topic {topic!r} at {settings['bootstrap.servers']}; create it "
+                "first, or give kafka.allow.auto.create.topics=true"
             )
+        producer.poll(0.2)
+
+
+def _ask_brokers(producer: Any, topic: str | None, settings: Mapping[str, Any]) -> Any:
+    """librdkafka asks once, and gives up with the connection: who waits has to ask again."""
+    from confluent_kafka import KafkaException
+
+    seconds = _bounded(settings, _ROWS_WAIT, ANSWER_SECONDS)
+    until = monotonic() + seconds
+    topics = [] if topic is None else [topic]
+    while True:
+        try:
+            return producer.list_topics(*topics, timeout=max(until - monotonic(), 0))
+        except KafkaException as error:
+            if monotonic() >= until:
+                raise SinkError(
+                    f"no broker of {settings['bootstrap.servers']} has answered in {seconds:g} s: "
+                    f"{error.args[0].str()}. Is kafka.bootstrap.servers right, and within reach of "
+                    "this host?"
+                ) from None
         producer.poll(0.2)
 
 
