@@ -138,6 +138,7 @@ def test_brokers_are_written_to_over_the_wire_with_their_producers_settings():
         ({"kafka.acks": "-0"}, "expected all, -1 or 1"),
         ({"kafka.acks": "+0"}, "expected all, -1 or 1"),
         ({"kafka.request.required.acks": "0x0"}, "expected all, -1 or 1"),
+        ({"kafka.compression.codec": "gzip"}, "give it as compression"),
         ({"compression": "zstd:22"}, "levels over the wire are 0 to 12"),
         ({"kafka.compression.type": "zstd:-5"}, "levels over the wire are 0 to 12"),
     ],

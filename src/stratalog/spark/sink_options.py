@@ -59,6 +59,7 @@ _REFUSED = {
 _REFUSED_OVER_THE_WIRE = {
     "kafka.transactional.id": "rows are produced at least once, outside of any transaction",
     "kafka.default.topic.config": "give its settings as kafka. options of their own",
+    "kafka.compression.codec": "give it as compression, or as kafka.compression.type",
 }
 # Settings that are no text but functions and objects, which no option can be.
 _CALLABLE = ("_cb", "on_delivery", "logger")
