@@ -269,6 +269,31 @@ def test_a_broker_that_is_not_there_is_told_with_its_address_before_any_task_run
             plan_wire(told, schema)
 
 
+@pytest.mark.parametrize(
+    ("security", "reason"),
+    [
+        ({"kafka.security.protocol": "SSL"}, "SSL_HANDSHAKE"),
+        (
+            {
+                "kafka.security.protocol": "SASL_PLAINTEXT",
+                "kafka.sasl.mechanism": "PLAIN",
+                "kafka.sasl.username": "nobody",
+                "kafka.sasl.password": "s3cret",
+            },
+            "SASL Handshake not supported by broker",
+        ),
+    ],
+)
+def test_settings_of_security_that_are_wrong_are_not_told_as_a_wrong_address(
+    broker, security, reason
+):
+    with pytest.raises(SinkError, match=reason) as told:
+        settings_for(broker, **{"kafka.message.timeout.ms": "1000"}, **security)
+
+    assert "kafka.security.protocol" in str(told.value)
+    assert "s3cret" not in str(told.value)
+
+
 def test_connections_that_are_lost_while_brokers_are_asked_are_made_again(broker):
     with LossyProxy() as proxy:
         proxy.target = broker.bootstrap_server
