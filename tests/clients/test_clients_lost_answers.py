@@ -9,6 +9,9 @@ import pytest
 from brokers import BrokerPlace, StartBroker
 from client_api import Record, TopicPartition
 from group_members import Group
+from reading import read_all
+
+from free_ports import free_port
 from lossy_proxy import (
     FETCH,
     HEARTBEAT,
@@ -17,9 +20,6 @@ from lossy_proxy import (
     PRODUCE,
     LossyProxy,
 )
-from reading import read_all
-
-from free_ports import free_port
 
 PARTITIONS = 2
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from mmap import mmap
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -394,6 +395,34 @@ def test_a_record_that_fits_when_compressed_is_taken() -> None:
 
     assert encode(rows, codec=Codec.ZSTD, max_message_bytes=1000)
     assert refusal(rows, codec=Codec.NONE, max_message_bytes=1000).row == 0
+
+
+@given(
+    st.integers(0, 2**32), st.integers(1000, 5000), st.sampled_from(Codec), st.sampled_from(Codec)
+)
+def test_rows_that_do_not_compress_fit_in_the_codec_that_was_asked_for_and_in_the_topics(
+    seed: int, max_message_bytes: int, codec: Codec, topic_codec: Codec
+) -> None:
+    random = Random(seed)
+    rows = [row(random.randbytes(random.randint(50, 150)), key=None) for _ in range(200)]
+    rules = ProduceRules(max_message_bytes=max_message_bytes, codec=topic_codec, after_max_ms=2**62)
+
+    encoded = encode(rows, codec=codec, batch_bytes=10**6, max_message_bytes=max_message_bytes)
+
+    for batch in encoded.get(0, []):
+        assert read_headers(batch)[0].codec_id == codec
+        validate_produced(batch, rules, first_offset=0, leader_epoch=1, now_ms=NOW_MS)
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_a_record_that_fits_only_when_it_is_not_compressed_is_not(codec: Codec) -> None:
+    rows = [row(Random(7).randbytes(10_000))]
+    ((whole,),) = encode(rows).values()
+
+    ((batch,),) = encode(rows, codec=codec, max_message_bytes=len(whole)).values()
+
+    assert batch == whole
+    assert refusal(rows, codec=codec, max_message_bytes=len(whole) - 1).row == 0
 
 
 def test_a_value_that_no_batch_can_hold_is_refused_without_being_read() -> None:

@@ -2,26 +2,31 @@
 commit needs."""
 
 import pickle
+from random import Random
 
+import pyarrow as pa
 import pytest
 from pyspark.sql.types import BinaryType, StructField, StructType
-from sink_topics import create_topics, left_behind, make_topics
+from sink_topics import create_topics, left_behind, make_topics, values_in
 from topics import write_topic
 
 from broker_fixture import running_broker
 from stratalog.spark.sink import StratalogWriter
-from stratalog.spark.sink_commit import plan_sink
+from stratalog.spark.sink_commit import commit_staged, plan_sink
 from stratalog.spark.sink_errors import SinkError, UntoldRowsError
 from stratalog.spark.sink_options import SinkOptions
+from stratalog.spark.sink_plan import TaskPlace
+from stratalog.spark.sink_tasks import stage_rows
 from stratalog.spark.stream_sink import StratalogStreamWriter
 from stratalog.spark.wire_sink import Produced, WireStreamWriter
+from stratalog.storage.files import OsFileSystem
 
 SCHEMA = StructType([StructField("value", BinaryType())])
 
 
-def options(path, topic=None):
+def options(path, topic=None, **more):
     named = {} if topic is None else {"topic": topic}
-    return SinkOptions.parse({"path": str(path), **named}, is_streaming=False)
+    return SinkOptions.parse({"path": str(path), **named, **more}, is_streaming=False)
 
 
 def wire_options():
@@ -106,3 +111,24 @@ def test_a_directory_of_other_things_is_told_apart_from_a_log_directory(tmp_path
 
     with pytest.raises(SinkError, match=rf"{tmp_path} has directories that .*'docs'"):
         plan_sink(options(tmp_path, "orders"), ("value",))
+
+
+@pytest.mark.parametrize(
+    ("topics_codec", "codec"),
+    [("producer", "snappy"), ("snappy", "none"), ("lz4", "lz4")],
+)
+def test_rows_that_do_not_compress_are_committed_whatever_batches_they_fill(
+    tmp_path, topics_codec, codec
+):
+    settings = {"max.message.bytes": "65536", "compression.type": topics_codec}
+    make_topics(tmp_path, {"orders": 1}, settings)
+    told = options(tmp_path, "orders", compression=codec)
+    plan = plan_sink(told, ("value",), opens_staging=True)
+    random = Random(7)
+    values = [random.randbytes(random.randint(100, 150)) for _ in range(50_000)]
+
+    rows = pa.RecordBatch.from_pydict({"value": pa.array(values)})
+    staged = stage_rows(iter([rows]), plan, TaskPlace(task=0, attempt=0), OsFileSystem())
+    commit_staged(told, [staged], "a-load", None)
+
+    assert values_in(tmp_path, "orders") == values

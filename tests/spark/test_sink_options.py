@@ -134,6 +134,11 @@ def test_brokers_are_written_to_over_the_wire_with_their_producers_settings():
         ({"kafka.default.topic.config": "x"}, "kafka. options of their own"),
         ({"kafka.acks": "0", "kafka.enable.idempotence": "false"}, "option 'kafka.acks' is '0'"),
         ({"kafka.request.required.acks": " 0"}, "nobody would say that they are"),
+        ({"kafka.acks": "00"}, "expected all, -1 or 1"),  # 0 to librdkafka, and so are the next
+        ({"kafka.acks": "-0"}, "expected all, -1 or 1"),
+        ({"kafka.acks": "+0"}, "expected all, -1 or 1"),
+        ({"kafka.request.required.acks": "0x0"}, "expected all, -1 or 1"),
+        ({"kafka.compression.codec": "gzip"}, "give it as compression"),
         ({"compression": "zstd:22"}, "levels over the wire are 0 to 12"),
         ({"kafka.compression.type": "zstd:-5"}, "levels over the wire are 0 to 12"),
     ],
@@ -143,6 +148,15 @@ def test_what_would_fail_late_or_lose_rows_over_the_wire_is_refused(options, sen
         SinkOptions.parse({"kafka.bootstrap.servers": "a:9092", **options}, is_streaming=False)
 
     assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize("acks", ["all", "-1", "1", "ALL"])
+def test_acknowledgements_that_tell_of_lost_rows_are_taken(acks):
+    found = SinkOptions.parse(
+        {"kafka.bootstrap.servers": "a:9092", "kafka.acks": acks}, is_streaming=False
+    )
+
+    assert found.kafka["acks"] == acks
 
 
 def test_a_batch_may_have_a_gibibyte():

@@ -11,6 +11,7 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 from sink_topics import create_topics, rows_in
 
 from broker_fixture import running_broker
+from lossy_proxy import METADATA, LossyProxy
 from spark_fixture import spark_warnings_aside
 from stratalog.records.partitioner import partition_of
 from stratalog.scans.errors import ScanOptionError
@@ -266,6 +267,41 @@ def test_a_broker_that_is_not_there_is_told_with_its_address_before_any_task_run
 
         with pytest.raises(SinkError, match=rf"no broker of {servers} has answered in 0\.3 s"):
             plan_wire(told, schema)
+
+
+@pytest.mark.parametrize(
+    ("security", "reason"),
+    [
+        ({"kafka.security.protocol": "SSL"}, "SSL_HANDSHAKE"),
+        (
+            {
+                "kafka.security.protocol": "SASL_PLAINTEXT",
+                "kafka.sasl.mechanism": "PLAIN",
+                "kafka.sasl.username": "nobody",
+                "kafka.sasl.password": "s3cret",
+            },
+            "SASL Handshake not supported by broker",
+        ),
+    ],
+)
+def test_settings_of_security_that_are_wrong_are_not_told_as_a_wrong_address(
+    broker, security, reason
+):
+    with pytest.raises(SinkError, match=reason) as told:
+        settings_for(broker, **{"kafka.message.timeout.ms": "1000"}, **security)
+
+    assert "kafka.security.protocol" in str(told.value)
+    assert "s3cret" not in str(told.value)
+
+
+def test_connections_that_are_lost_while_brokers_are_asked_are_made_again(broker):
+    with LossyProxy() as proxy:
+        proxy.target = broker.bootstrap_server
+        proxy.lose_next(30, METADATA)
+
+        settings_for(broker, **{"kafka.bootstrap.servers": f"127.0.0.1:{proxy.port}"})
+
+    assert proxy.lost == 30
 
 
 def test_rows_that_waited_in_vain_name_the_servers_and_the_option(broker):

@@ -14,10 +14,10 @@ timestamp    the record's timestamp, rounded down to milliseconds; null is the t
 
 Within a partition, records have the order of their rows. A batch ends before the record that would
 make it larger than ``batch_bytes``, before compression; a record that is larger alone is a batch of
-its own. What is refused is what Kafka's producer refuses (a timestamp before 1970, a header
-without a key), what no batch can hold, and what the topic does not take, a timestamp too far from
-the time of writing among it: ``InvalidRowError`` names the row. The same rows with the same
-settings always give the same bytes.
+its own, and is not compressed if the topic would take it only so. What is refused is what Kafka's
+producer refuses (a timestamp before 1970, a header without a key), what no batch can hold, and what
+the topic does not take, a timestamp too far from the time of writing among it: ``InvalidRowError``
+names the row. The same rows with the same settings always give the same bytes.
 
 Batches are those of a producer without an id: base offset 0, no leader epoch, CreateTime. Their
 offsets are given to them by whoever writes them to a file.
@@ -52,6 +52,8 @@ MEMORY_BYTES = 64 * 1024 * 1024
 NO_LIMIT_MS = 2**63 - 1
 
 _HEADER_BYTES = 61
+# What the framing of a codec adds, whatever it holds, is less.
+_FRAME_BYTES = 64
 _FullBatch = tuple[int, "Buffer", int, int, int, int]
 
 
@@ -91,7 +93,7 @@ class BatchEncoder:
         self._encoder = RowEncoder(
             partitions,
             # A batch that is larger than the topic takes is refused for its only record's sake.
-            batch_bytes=max(1, min(batch_bytes, max_message_bytes)),
+            batch_bytes=max(1, min(batch_bytes, _compressible_bytes(max_message_bytes))),
             memory_bytes=memory_bytes,
             compressed=codec is not Codec.NONE,
             needs_keys=compacted,
@@ -144,19 +146,25 @@ class BatchEncoder:
                 batch = self._compressed(each)
             size_bytes = memoryview(batch).nbytes
             if size_bytes > self._max_message_bytes:
-                raise InvalidRowError(each[5], "value", self._too_large(size_bytes, record_count))
+                raise InvalidRowError(each[5], "value", self._too_large(size_bytes))
             finished.append(EncodedBatch(partition, batch, record_count))
         return finished
 
     def _compressed(self, full: _FullBatch) -> bytearray:
+        compressed = self._sealed(full, self._codec)
+        if memoryview(full[1]).nbytes <= self._max_message_bytes < len(compressed):
+            return self._sealed(full, Codec.NONE)
+        return compressed
+
+    def _sealed(self, full: _FullBatch, codec: Codec) -> bytearray:
         _, batch, record_count, base_timestamp_ms, max_timestamp_ms, _ = full
         records = memoryview(batch)[_HEADER_BYTES:]
         return seal_batch(
-            compress(self._codec, records, self._level),
+            compress(codec, records, self._level),
             base_offset=0,
             last_offset_delta=record_count - 1,
             record_count=record_count,
-            attributes=self._codec,
+            attributes=codec,
             base_timestamp_ms=base_timestamp_ms,
             max_timestamp_ms=max_timestamp_ms,
             producer_id=NO_PRODUCER_ID,
@@ -165,9 +173,14 @@ class BatchEncoder:
             partition_leader_epoch=NO_LEADER_EPOCH,
         )
 
-    def _too_large(self, size_bytes: int, record_count: int) -> str:
-        limit_bytes = self._max_message_bytes
-        limit = f"more than the {limit_bytes} that max.message.bytes and segment.bytes allow"
-        if record_count == 1:
-            return f"the record makes a batch of {size_bytes} bytes, {limit}"
-        return f"the batch that begins with it has {size_bytes} bytes compressed, {limit}"
+    def _too_large(self, size_bytes: int) -> str:
+        return (
+            f"the record makes a batch of {size_bytes} bytes, more than the "
+            f"{self._max_message_bytes} that max.message.bytes and segment.bytes allow"
+        )
+
+
+def _compressible_bytes(max_message_bytes: int) -> int:
+    """How large a batch may be that is to fit in any codec, here and where its topic's owner
+    compresses it: what does not compress grows, by a frame and in snappy by one byte in 65."""
+    return max_message_bytes - max_message_bytes // 64 - _FRAME_BYTES

@@ -59,10 +59,13 @@ _REFUSED = {
 _REFUSED_OVER_THE_WIRE = {
     "kafka.transactional.id": "rows are produced at least once, outside of any transaction",
     "kafka.default.topic.config": "give its settings as kafka. options of their own",
+    "kafka.compression.codec": "give it as compression, or as kafka.compression.type",
 }
 # Settings that are no text but functions and objects, which no option can be.
 _CALLABLE = ("_cb", "on_delivery", "logger")
 _ACKS = ("kafka.acks", "kafka.request.required.acks")
+# No other writing of them: librdkafka reads 00, -0 or 0x0 as 0.
+_ACKS_THAT_TELL = ("all", "-1", "1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,9 +138,13 @@ def _check_producer(given: GivenOptions, level: int | None) -> None:
                 f"kafka.{name}", text, "it is not supported: an option is a text, and no function"
             )
     for name in _ACKS:
-        if (text := given.text(name)) is not None and text.strip() == "0":
+        text = given.text(name)
+        if text is not None and text.strip().lower() not in _ACKS_THAT_TELL:
             raise ScanOptionError(
-                name, text, "rows are written at least once, and nobody would say that they are"
+                name,
+                text,
+                "expected all, -1 or 1: rows are written at least once, and with 0 "
+                "nobody would say that they are",
             )
     if level is not None and not 0 <= level <= _WIRE_LEVEL_MAX:
         raise ScanOptionError(

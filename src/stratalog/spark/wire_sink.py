@@ -121,19 +121,33 @@ def plan_wire(options: SinkOptions, schema: StructType) -> WirePlan:
         settings["compression.level"] = options.level
     settings["bootstrap.servers"] = options.bootstrap_servers
     columns = check_columns(schema, options.topic)
-    producer = _open_producer(settings)
+    failures = _Failures()
+    producer = _open_producer(settings, error_cb=failures.note)
     try:
-        _check_reachable(producer, options.topic, settings)
+        _check_reachable(producer, options.topic, settings, failures)
     finally:
         producer.close()
     return WirePlan(topic=options.topic, columns=columns, settings=settings)
 
 
-def _open_producer(settings: Mapping[str, Any]) -> Any:
+class _Failures:
+    """Why connections fail: a call that fails says only that they do."""
+
+    def __init__(self) -> None:
+        self.last = ""
+
+    def note(self, error: Any) -> None:
+        from confluent_kafka import KafkaError
+
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:  # which follows from the others
+            self.last = error.str()
+
+
+def _open_producer(settings: Mapping[str, Any], **callbacks: Callable[..., None]) -> Any:
     from confluent_kafka import KafkaException, Producer
 
     try:
-        return Producer(dict(settings))
+        return Producer({**settings, **callbacks})
     except (KafkaException, TypeError, ValueError, AttributeError) as error:
         reason = error.args[0].str() if isinstance(error, KafkaException) else str(error)
         raise ScanOptionError(
@@ -141,29 +155,45 @@ def _open_producer(settings: Mapping[str, Any]) -> Any:
         ) from None
 
 
-def _check_reachable(producer: Any, topic: str | None, settings: Mapping[str, Any]) -> None:
-    from confluent_kafka import KafkaError, KafkaException
+def _check_reachable(
+    producer: Any, topic: str | None, settings: Mapping[str, Any], failures: _Failures
+) -> None:
+    from confluent_kafka import KafkaError
 
-    servers = settings["bootstrap.servers"]
-    seconds = _bounded(settings, _ROWS_WAIT, ANSWER_SECONDS)
     until = monotonic() + _bounded(settings, _TOPICS_SPREAD, SPREAD_SECONDS)
     while True:
-        try:
-            found = producer.list_topics(*([] if topic is None else [topic]), timeout=seconds)
-        except KafkaException as error:
-            raise SinkError(
-                f"no broker of {servers} has answered in {seconds:g} s: {error.args[0].str()}. Is "
-                "kafka.bootstrap.servers right, and within reach of this host?"
-            ) from None
+        found = _ask_brokers(producer, topic, settings, failures)
         refusal = None if topic is None else found.topics[topic].error
         if refusal is None or refusal.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
             return
         if monotonic() >= until:
             raise SinkError(
-                f"there is no topic {topic!r} at {servers}; create it first, or give "
-                "kafka.allow.auto.create.topics=true"
+                f"there is no topic {topic!r} at {settings['bootstrap.servers']}; create it "
+                "first, or give kafka.allow.auto.create.topics=true"
             )
         producer.poll(0.2)
+
+
+def _ask_brokers(
+    producer: Any, topic: str | None, settings: Mapping[str, Any], failures: _Failures
+) -> Any:
+    """librdkafka asks once, and gives up with the connection: who waits has to ask again."""
+    from confluent_kafka import KafkaException
+
+    seconds = _bounded(settings, _ROWS_WAIT, ANSWER_SECONDS)
+    until = monotonic() + seconds
+    topics = [] if topic is None else [topic]
+    while True:
+        try:
+            return producer.list_topics(*topics, timeout=max(until - monotonic(), 0))
+        except KafkaException as error:
+            producer.poll(0.2)  # which also tells of the failures
+            if monotonic() >= until:
+                raise SinkError(
+                    f"no broker of {settings['bootstrap.servers']} has answered in {seconds:g} s: "
+                    f"{failures.last or error.args[0].str()}. Are kafka.bootstrap.servers and "
+                    "kafka.security.protocol right, and the servers within reach of this host?"
+                ) from None
 
 
 def _bounded(settings: Mapping[str, Any], names: tuple[str, ...], most: float) -> float:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-PRODUCE, FETCH, OFFSET_COMMIT, HEARTBEAT = 0, 1, 8, 12
+PRODUCE, FETCH, METADATA, OFFSET_COMMIT, HEARTBEAT = 0, 1, 3, 8, 12
 # With OffsetFetch, FindCoordinator, JoinGroup, LeaveGroup and SyncGroup.
 OF_RECORDS_AND_GROUPS = (PRODUCE, FETCH, OFFSET_COMMIT, 9, 10, 11, HEARTBEAT, 13, 14)
 
@@ -45,6 +45,11 @@ class LossyProxy:
 
         self.lost = 0
         self._loses = loses
+
+    def lose_next(self, count: int, *api_keys: int) -> None:
+        """Lose the next ``count`` answers of these APIs, and none after them."""
+        self.lost = 0
+        self._loses = lambda api_key: api_key in api_keys and self.lost < count
 
     def lose_nothing(self) -> None:
         self._loses = lambda api_key: False
