@@ -10,6 +10,7 @@ import pytest
 from sink_topics import left_behind, make_topics
 from topics import START_MS, write_topic
 
+from stratalog.errors import DiskFullError
 from stratalog.handover.owning import owned, owner_config
 from stratalog.records import OffsetMap, Record
 from stratalog.spark.compaction import Compaction
@@ -149,6 +150,17 @@ def test_what_is_not_compacted_is_left_out_with_the_reason(spark: Any, logs: Pat
     assert [(str(each.topic_partition), each.reason) for each in result.left_out] == [
         ("plain-0", "it is not compacted: its cleanup.policy is delete"),
     ]
+
+
+def test_what_would_not_leave_the_reserve_free_is_refused_before_anything_is_staged(
+    spark: Any, logs: Path
+) -> None:
+    before = tree(logs)
+    reserve_bytes = shutil.disk_usage(logs).total
+    with pytest.raises(DiskFullError, match=f"bytes are to be staged.*={reserve_bytes} stay free"):
+        compact(spark, logs, "orders", config={"log.dir.reserve.bytes": str(reserve_bytes)})
+    assert tree(logs) == before
+    assert not left_behind(logs)
 
 
 def test_a_topic_that_is_not_there_is_an_error(spark: Any, logs: Path) -> None:

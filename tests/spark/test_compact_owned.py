@@ -13,6 +13,7 @@ from test_compact import CONFIG, records
 from topics import write_topic
 
 from broker_fixture import running_broker
+from stratalog.errors import DiskFullError
 from stratalog.handover.asking import ask_compaction
 from stratalog.handover.compacting import Compactions, read_plan
 from stratalog.handover.handover import open_handover
@@ -151,6 +152,16 @@ def test_a_misspelt_topic_beside_a_right_one_leaves_no_pause(spark: Any, logs: P
         with pytest.raises(JobOptionError, match="nowhere-0 is not in"):
             compact(spark, logs, ["orders", "nowhere"])
         assert broker.call(manager.cleaner.states.state, ORDERS).phase is Phase.NONE
+
+
+def test_the_brokers_reserve_stays_free(spark: Any, logs: Path) -> None:
+    reserve_bytes = shutil.disk_usage(logs).total
+    with running_broker(logs, **EXCLUDED, log_dir_reserve_bytes=str(reserve_bytes)) as broker:
+        manager = broker.broker.services.logs
+        with pytest.raises(DiskFullError, match=f"reserve.bytes={reserve_bytes} stay free"):
+            compact(spark, logs, "orders")
+        assert broker.call(manager.cleaner.states.state, ORDERS).phase is Phase.NONE
+    assert not left_behind(logs)
 
 
 def test_a_compaction_whose_sources_changed_is_refused_and_changes_nothing(
