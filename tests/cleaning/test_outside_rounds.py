@@ -1,6 +1,7 @@
 """A round that is worked at elsewhere and handed over leaves the bytes of the local cleaner."""
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from outside_rounds import (
     KEY,
+    STAGING_ID,
     STRATEGIES,
     Strategy,
     by_slices,
@@ -23,14 +25,16 @@ from outside_rounds import (
 )
 from random_histories import histories, plain
 
-from stratalog.errors import CorruptSegmentError
+from stratalog.errors import CorruptSegmentError, StorageError
 from stratalog.records import OffsetMap
 from stratalog.storage.cleaning.key_scan import hash_ranges
 from stratalog.storage.cleaning.outside import LeftOut, wanted_keys
 from stratalog.storage.cleaning.outside_work import join_found, scan_slice
 from stratalog.storage.cleaning.round_json import OutsideRound
 from stratalog.storage.cleaning.rounds import clean_now
-from stratalog.storage.layout import TopicPartition
+from stratalog.storage.commits.staging import release_staging
+from stratalog.storage.layout import TopicPartition, staging_directory, staging_file
+from stratalog.testing import Operation
 
 
 def check_same(world: World, strategy: Strategy, dirty_part: int) -> None:
@@ -106,6 +110,41 @@ def test_slices_whose_keys_fit_no_map_together_are_not_put_together() -> None:
     assert found is not None
     many = replace(found, keys=50_000_000)
     assert join_found(round_, [found, many], effort("joined")) is None
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_work_that_goes_on_after_its_staging_was_given_up_leaves_nothing(
+    strategy: Strategy,
+) -> None:
+    """Whatever it had done by then: Spark runs the tasks of a job that failed on for a while."""
+    world = World()
+    for number in range(4):
+        world.run([Append(tuple(RowSpec(number + each) for each in range(6))), Roll()])
+
+    def is_whole(given_up_at: int) -> bool:
+        _, theirs = two_sides(world)
+        files = theirs.files
+        round_ = plan_outside(theirs, 0)
+        assert isinstance(round_, OutsideRound)
+        hold_staging(theirs)
+        end = files.operations + given_up_at
+
+        def observe(operation: Operation) -> None:
+            if operation.number == end:
+                release_staging(files, "/data", STAGING_ID)
+
+        files.observer = observe
+        with suppress(StorageError):
+            strategy(round_)
+        if files.exists(staging_file("/data", STAGING_ID)):
+            return True
+        assert not files.exists(staging_directory(round_.plan.directory, STAGING_ID))
+        return False
+
+    given_up_at = 1
+    while not is_whole(given_up_at):
+        given_up_at += 1
+    assert given_up_at > 5
 
 
 def test_a_local_cleaning_uses_the_map_that_it_is_given() -> None:

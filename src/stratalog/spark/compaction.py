@@ -12,12 +12,12 @@ import secrets
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from stratalog.clock import SystemClock
-from stratalog.errors import DiskFullError
+from stratalog.errors import DiskError, DiskFullError
 from stratalog.handover.compacting import Compactions
 from stratalog.handover.errors import CommitUnknownError, HandoverError
 from stratalog.handover.handover import open_handover
@@ -126,9 +126,11 @@ class Compaction:
         )
 
     def close(self) -> None:
-        """Without a commit: nothing is left of it."""
+        """Without a commit: nothing is left of it. Tasks of a job that failed go on for a while:
+        what they stage meanwhile they take away themselves."""
         self._compactions.release()
-        release_staging(self._files, self._log_dir, self._staging_id)
+        with suppress(DiskError):
+            release_staging(self._files, self._log_dir, self._staging_id)
 
     def run(self) -> list[CompactedRound]:
         if not self.chosen:

@@ -36,7 +36,7 @@ from stratalog.storage.cleaning.marks import (
 from stratalog.storage.cleaning.planning import group_segments
 from stratalog.storage.cleaning.rewriting import CleanerStats, RoundPlan, Source, Work
 from stratalog.storage.cleaning.round_json import OutsideRound
-from stratalog.storage.cleaning.staged import StagedRound
+from stratalog.storage.cleaning.staged import StagedRound, check_held
 from stratalog.storage.commits.manifest import StagedFile
 from stratalog.storage.commits.staging import make_staging_directory
 from stratalog.storage.files import read_file
@@ -112,9 +112,7 @@ def clean_whole(round_: OutsideRound, effort: Effort) -> Rewritten:
 
 
 def _staged_round(round_: OutsideRound, work: Work, effort: Effort) -> StagedRound:
-    return StagedRound(
-        round_.plan, work, staging_directory=effort.directory(round_), attempt=effort.attempt
-    )
+    return StagedRound(round_.plan, work, staging_id=effort.staging_id, attempt=effort.attempt)
 
 
 def scan_range(round_: OutsideRound, hashes: HashRange, effort: Effort) -> tuple[str, KeysFound]:
@@ -136,6 +134,7 @@ def _write_marks(marks: Marks, round_: OutsideRound, effort: Effort, suffix: str
     make_staging_directory(round_.plan.files, directory)
     path = marks.write(round_.plan.files, f"{directory}/{effort.attempt}{suffix}")
     marks.close()
+    check_held(round_.plan, effort.staging_id)
     return path
 
 
@@ -165,6 +164,7 @@ def scan_slice(
             file.write_at(0, [entries])
     finally:
         file.close()
+    check_held(round_.plan, effort.staging_id)
     return SliceFound(marks_path, keys_path, scan.found.keys)
 
 
