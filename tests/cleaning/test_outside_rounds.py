@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from cleaning_steps import Append, Roll, RowSpec, Step
 from cleaning_world import World
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from outside_rounds import (
     KEY,
@@ -15,6 +15,7 @@ from outside_rounds import (
     STRATEGIES,
     Strategy,
     by_slices,
+    by_sorting,
     clean_locally,
     commit,
     effort,
@@ -97,6 +98,25 @@ def test_slices_are_put_together_whatever_the_owners_load_factor(load_factor: fl
     hold_staging(theirs)
     clean_locally(ours, 0)
     commit(theirs, manifest_of(round_, by_slices(round_)))
+    assert theirs.tree() == ours.tree()
+
+
+@pytest.mark.parametrize("strategy", [by_slices, by_sorting])
+@given(load_factor=st.floats(0.005, 1.0))
+@example(load_factor=0.01)
+def test_a_map_without_keys_is_made_whatever_the_owners_load_factor(
+    strategy: Strategy, load_factor: float
+) -> None:
+    world = World()
+    for number in range(6):
+        world.run([Append(tuple(RowSpec(number + each) for each in range(5))), Roll()])
+    ours, theirs = two_sides(world)
+    planned = plan_outside(theirs, 0)
+    assert isinstance(planned, OutsideRound)
+    hold_staging(theirs)
+    clean_locally(ours, 0)
+    round_ = replace(planned, load_factor=load_factor)
+    commit(theirs, manifest_of(round_, strategy(round_)))
     assert theirs.tree() == ours.tree()
 
 

@@ -62,8 +62,10 @@ class Effort:
     progress: Progress = field(default=lambda _bytes: None, compare=False)
 
     def make_map(self, round_: OutsideRound, *, holds_keys: bool = True) -> OffsetMap:
+        if not holds_keys:  # of so few slots, the owner's load factor may leave none
+            return OffsetMap(_NO_KEYS_BYTES, hash_name=round_.hash_name, key=self.hash_key)
         return OffsetMap(
-            min(self.map_bytes, MAP_BYTES_MAX) if holds_keys else _NO_KEYS_BYTES,
+            min(self.map_bytes, MAP_BYTES_MAX),
             load_factor=round_.load_factor,
             hash_name=round_.hash_name,
             key=self.hash_key,
