@@ -90,7 +90,7 @@ def test_each_way_leaves_the_bytes_of_the_local_cleaner(
     spark: Any, logs: Path, tmp_path: Path, strategy: Strategy
 ) -> None:
     compaction = Compaction(
-        spark, str(logs), slots=2, executor_bytes=1 << 20, strategy=strategy, hash_key=HASH_KEY
+        spark, str(logs), slots=2, map_bytes=1 << 20, strategy=strategy, hash_key=HASH_KEY
     )
     compaction.plan(["orders"], None, is_forced=False)
     now_ms = compaction.chosen[0].round.plan.now_ms
@@ -109,9 +109,7 @@ def test_marks_of_a_shuffle_do_not_grow_with_the_parts_that_are_sorted(
     spark: Any, logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stratalog.spark.compaction._SORTED_ROWS", 4_000)
-    compaction = Compaction(
-        spark, str(logs), slots=2, executor_bytes=1 << 30, strategy=Strategy.SHUFFLE
-    )
+    compaction = Compaction(spark, str(logs), slots=2, map_bytes=1 << 28, strategy=Strategy.SHUFFLE)
     compaction.plan(["orders"], [0], is_forced=True)
     [done] = compaction.stage()
     compaction.close()
@@ -142,6 +140,15 @@ def test_a_dry_run_explains_and_changes_nothing(spark: Any, logs: Path) -> None:
     with owned(owner_config(str(logs), {})) as opened:
         log = opened.logs.get(TopicPartition("orders", 1))
         assert plan_log(log, None, START_MS).is_eligible
+
+
+def test_an_executors_memory_is_shared_by_the_tasks_that_it_runs(
+    spark: Any, logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A cluster of very many executors like this one.
+    monkeypatch.setattr(type(spark.sparkContext), "defaultParallelism", 200)
+    result = compact(spark, logs, "orders", dry_run=True, memory="10m")
+    assert "a map of 3 MB holds 117,964" in result.chosen[0].reasons[0]
 
 
 def test_what_is_not_compacted_is_left_out_with_the_reason(spark: Any, logs: Path) -> None:

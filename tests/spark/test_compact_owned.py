@@ -167,9 +167,9 @@ def test_the_brokers_reserve_stays_free(spark: Any, logs: Path) -> None:
 def test_a_compaction_whose_sources_changed_is_refused_and_changes_nothing(
     spark: Any, logs: Path
 ) -> None:
-    staged = Compaction(spark, str(logs), slots=2, executor_bytes=1 << 30)
+    staged = Compaction(spark, str(logs), slots=2, map_bytes=1 << 28)
     staged.plan(["orders"], None, is_forced=True)
-    planned = Compaction(spark, str(logs), slots=2, executor_bytes=1 << 30)
+    planned = Compaction(spark, str(logs), slots=2, map_bytes=1 << 28)
     planned.plan(["orders"], None, is_forced=True)
     work = staged.stage()
     compact(spark, logs, "orders", force=True)
@@ -190,7 +190,7 @@ def test_who_is_interrupted_while_the_owner_commits_takes_nothing_away_from_it(
             self.manifest = manifest
             raise KeyboardInterrupt
 
-    staged = Compaction(spark, str(logs), slots=2, executor_bytes=1 << 30)
+    staged = Compaction(spark, str(logs), slots=2, map_bytes=1 << 28)
     staged.plan(["orders"], None, is_forced=True)
     work = staged.stage()
     interrupted = Interrupted()

@@ -21,7 +21,7 @@ from stratalog.errors import DiskError, DiskFullError
 from stratalog.handover.compacting import Compactions
 from stratalog.handover.errors import CommitUnknownError, HandoverError
 from stratalog.handover.handover import open_handover
-from stratalog.spark.compaction_plan import ChosenRound, Strategy, map_bytes_of, plan_compact
+from stratalog.spark.compaction_plan import ChosenRound, Strategy, plan_compact
 from stratalog.spark.compaction_tasks import (
     HASHES_SCHEMA,
     OFFSETS_SCHEMA,
@@ -93,7 +93,7 @@ class Compaction:
         log_dir: str,
         *,
         slots: int,
-        executor_bytes: int,
+        map_bytes: int,
         config: dict[str, str] | None = None,
         strategy: Strategy | None = None,
         hash_key: bytes | None = None,
@@ -101,7 +101,7 @@ class Compaction:
         self.left_out: list[LeftOut] = []
         self._reserve_bytes = 0
         self.chosen: list[ChosenRound] = []
-        self.map_bytes = map_bytes_of(executor_bytes, slots)
+        self.map_bytes = map_bytes
         self._spark = spark
         self._log_dir = log_dir
         self._slots = slots

@@ -92,7 +92,8 @@ class ChosenRound:
 
 
 def map_bytes_of(executor_bytes: int, slots: int) -> int:
-    """What a task may use for its map: the rest of an executor is the JVM's and Python's own."""
+    """What one of ``slots`` tasks in an executor may use for its map: the rest is the JVM's and
+    Python's own."""
     return max(int(executor_bytes * PYTHON_SHARE) // max(slots, 1), MAP_BYTES_MIN)
 
 
