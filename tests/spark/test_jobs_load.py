@@ -199,6 +199,16 @@ def test_the_command_loads_and_says_where_the_records_are(
     assert [row["value"] for row in rows_in(directory, "f")] == [b"2.5", b"3.5", None]
 
 
+def test_what_is_loaded_may_be_named_by_a_uri(spark: Any, directory: Path, csv: Path) -> None:
+    before = len(rows_in(directory, "d"))
+
+    done = spark_command("load", f"file:{csv}", "--format", "text", "--log-dir", directory,
+                         "--topic", "d")  # fmt: skip
+
+    assert done.exit_code == 0, done.stderr
+    assert len(rows_in(directory, "d")) == before + 4
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
