@@ -1,18 +1,21 @@
 """A round that is worked at elsewhere and handed over leaves the bytes of the local cleaner."""
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 from cleaning_steps import Append, Roll, RowSpec, Step
 from cleaning_world import World
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from outside_rounds import (
     KEY,
+    STAGING_ID,
     STRATEGIES,
     Strategy,
     by_slices,
+    by_sorting,
     clean_locally,
     commit,
     effort,
@@ -23,14 +26,16 @@ from outside_rounds import (
 )
 from random_histories import histories, plain
 
-from stratalog.errors import CorruptSegmentError
+from stratalog.errors import CorruptSegmentError, StorageError
 from stratalog.records import OffsetMap
 from stratalog.storage.cleaning.key_scan import hash_ranges
 from stratalog.storage.cleaning.outside import LeftOut, wanted_keys
 from stratalog.storage.cleaning.outside_work import join_found, scan_slice
 from stratalog.storage.cleaning.round_json import OutsideRound
 from stratalog.storage.cleaning.rounds import clean_now
-from stratalog.storage.layout import TopicPartition
+from stratalog.storage.commits.staging import release_staging
+from stratalog.storage.layout import TopicPartition, staging_directory, staging_file
+from stratalog.testing import Operation
 
 
 def check_same(world: World, strategy: Strategy, dirty_part: int) -> None:
@@ -96,6 +101,25 @@ def test_slices_are_put_together_whatever_the_owners_load_factor(load_factor: fl
     assert theirs.tree() == ours.tree()
 
 
+@pytest.mark.parametrize("strategy", [by_slices, by_sorting])
+@given(load_factor=st.floats(0.005, 1.0))
+@example(load_factor=0.01)
+def test_a_map_without_keys_is_made_whatever_the_owners_load_factor(
+    strategy: Strategy, load_factor: float
+) -> None:
+    world = World()
+    for number in range(6):
+        world.run([Append(tuple(RowSpec(number + each) for each in range(5))), Roll()])
+    ours, theirs = two_sides(world)
+    planned = plan_outside(theirs, 0)
+    assert isinstance(planned, OutsideRound)
+    hold_staging(theirs)
+    clean_locally(ours, 0)
+    round_ = replace(planned, load_factor=load_factor)
+    commit(theirs, manifest_of(round_, strategy(round_)))
+    assert theirs.tree() == ours.tree()
+
+
 def test_slices_whose_keys_fit_no_map_together_are_not_put_together() -> None:
     world = World().run([Append(tuple(RowSpec(key) for key in range(5))), Roll()])
     _, theirs = two_sides(world)
@@ -106,6 +130,41 @@ def test_slices_whose_keys_fit_no_map_together_are_not_put_together() -> None:
     assert found is not None
     many = replace(found, keys=50_000_000)
     assert join_found(round_, [found, many], effort("joined")) is None
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_work_that_goes_on_after_its_staging_was_given_up_leaves_nothing(
+    strategy: Strategy,
+) -> None:
+    """Whatever it had done by then: Spark runs the tasks of a job that failed on for a while."""
+    world = World()
+    for number in range(4):
+        world.run([Append(tuple(RowSpec(number + each) for each in range(6))), Roll()])
+
+    def is_whole(given_up_at: int) -> bool:
+        _, theirs = two_sides(world)
+        files = theirs.files
+        round_ = plan_outside(theirs, 0)
+        assert isinstance(round_, OutsideRound)
+        hold_staging(theirs)
+        end = files.operations + given_up_at
+
+        def observe(operation: Operation) -> None:
+            if operation.number == end:
+                release_staging(files, "/data", STAGING_ID)
+
+        files.observer = observe
+        with suppress(StorageError):
+            strategy(round_)
+        if files.exists(staging_file("/data", STAGING_ID)):
+            return True
+        assert not files.exists(staging_directory(round_.plan.directory, STAGING_ID))
+        return False
+
+    given_up_at = 1
+    while not is_whole(given_up_at):
+        given_up_at += 1
+    assert given_up_at > 5
 
 
 def test_a_local_cleaning_uses_the_map_that_it_is_given() -> None:

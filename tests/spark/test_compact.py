@@ -10,6 +10,7 @@ import pytest
 from sink_topics import left_behind, make_topics
 from topics import START_MS, write_topic
 
+from stratalog.errors import DiskFullError
 from stratalog.handover.owning import owned, owner_config
 from stratalog.records import OffsetMap, Record
 from stratalog.spark.compaction import Compaction
@@ -89,7 +90,7 @@ def test_each_way_leaves_the_bytes_of_the_local_cleaner(
     spark: Any, logs: Path, tmp_path: Path, strategy: Strategy
 ) -> None:
     compaction = Compaction(
-        spark, str(logs), slots=2, executor_bytes=1 << 20, strategy=strategy, hash_key=HASH_KEY
+        spark, str(logs), slots=2, map_bytes=1 << 20, strategy=strategy, hash_key=HASH_KEY
     )
     compaction.plan(["orders"], None, is_forced=False)
     now_ms = compaction.chosen[0].round.plan.now_ms
@@ -108,9 +109,7 @@ def test_marks_of_a_shuffle_do_not_grow_with_the_parts_that_are_sorted(
     spark: Any, logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stratalog.spark.compaction._SORTED_ROWS", 4_000)
-    compaction = Compaction(
-        spark, str(logs), slots=2, executor_bytes=1 << 30, strategy=Strategy.SHUFFLE
-    )
+    compaction = Compaction(spark, str(logs), slots=2, map_bytes=1 << 28, strategy=Strategy.SHUFFLE)
     compaction.plan(["orders"], [0], is_forced=True)
     [done] = compaction.stage()
     compaction.close()
@@ -143,12 +142,32 @@ def test_a_dry_run_explains_and_changes_nothing(spark: Any, logs: Path) -> None:
         assert plan_log(log, None, START_MS).is_eligible
 
 
+def test_an_executors_memory_is_shared_by_the_tasks_that_it_runs(
+    spark: Any, logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A cluster of very many executors like this one.
+    monkeypatch.setattr(type(spark.sparkContext), "defaultParallelism", 200)
+    result = compact(spark, logs, "orders", dry_run=True, memory="10m")
+    assert "a map of 3 MB holds 117,964" in result.chosen[0].reasons[0]
+
+
 def test_what_is_not_compacted_is_left_out_with_the_reason(spark: Any, logs: Path) -> None:
     make_topics(logs, {"plain": 1})
     result = compact(spark, logs, "plain")
     assert [(str(each.topic_partition), each.reason) for each in result.left_out] == [
         ("plain-0", "it is not compacted: its cleanup.policy is delete"),
     ]
+
+
+def test_what_would_not_leave_the_reserve_free_is_refused_before_anything_is_staged(
+    spark: Any, logs: Path
+) -> None:
+    before = tree(logs)
+    reserve_bytes = shutil.disk_usage(logs).total
+    with pytest.raises(DiskFullError, match=f"bytes are to be staged.*={reserve_bytes} stay free"):
+        compact(spark, logs, "orders", config={"log.dir.reserve.bytes": str(reserve_bytes)})
+    assert tree(logs) == before
+    assert not left_behind(logs)
 
 
 def test_a_topic_that_is_not_there_is_an_error(spark: Any, logs: Path) -> None:

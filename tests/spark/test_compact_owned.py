@@ -13,6 +13,7 @@ from test_compact import CONFIG, records
 from topics import write_topic
 
 from broker_fixture import running_broker
+from stratalog.errors import DiskFullError
 from stratalog.handover.asking import ask_compaction
 from stratalog.handover.compacting import Compactions, read_plan
 from stratalog.handover.handover import open_handover
@@ -153,12 +154,22 @@ def test_a_misspelt_topic_beside_a_right_one_leaves_no_pause(spark: Any, logs: P
         assert broker.call(manager.cleaner.states.state, ORDERS).phase is Phase.NONE
 
 
+def test_the_brokers_reserve_stays_free(spark: Any, logs: Path) -> None:
+    reserve_bytes = shutil.disk_usage(logs).total
+    with running_broker(logs, **EXCLUDED, log_dir_reserve_bytes=str(reserve_bytes)) as broker:
+        manager = broker.broker.services.logs
+        with pytest.raises(DiskFullError, match=f"reserve.bytes={reserve_bytes} stay free"):
+            compact(spark, logs, "orders")
+        assert broker.call(manager.cleaner.states.state, ORDERS).phase is Phase.NONE
+    assert not left_behind(logs)
+
+
 def test_a_compaction_whose_sources_changed_is_refused_and_changes_nothing(
     spark: Any, logs: Path
 ) -> None:
-    staged = Compaction(spark, str(logs), slots=2, executor_bytes=1 << 30)
+    staged = Compaction(spark, str(logs), slots=2, map_bytes=1 << 28)
     staged.plan(["orders"], None, is_forced=True)
-    planned = Compaction(spark, str(logs), slots=2, executor_bytes=1 << 30)
+    planned = Compaction(spark, str(logs), slots=2, map_bytes=1 << 28)
     planned.plan(["orders"], None, is_forced=True)
     work = staged.stage()
     compact(spark, logs, "orders", force=True)
@@ -179,7 +190,7 @@ def test_who_is_interrupted_while_the_owner_commits_takes_nothing_away_from_it(
             self.manifest = manifest
             raise KeyboardInterrupt
 
-    staged = Compaction(spark, str(logs), slots=2, executor_bytes=1 << 30)
+    staged = Compaction(spark, str(logs), slots=2, map_bytes=1 << 28)
     staged.plan(["orders"], None, is_forced=True)
     work = staged.stage()
     interrupted = Interrupted()

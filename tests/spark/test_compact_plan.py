@@ -13,6 +13,7 @@ from stratalog.spark.compaction_plan import Strategy, map_bytes_of, plan_compact
 from stratalog.spark.jobs.compacting import read_size
 from stratalog.spark.jobs.errors import JobOptionError
 from stratalog.storage.cleaning.key_estimate import Estimate, extrapolate
+from stratalog.storage.cleaning.outside_work import MAP_BYTES_MAX
 from stratalog.storage.cleaning.rewriting import RoundPlan, Source
 from stratalog.storage.cleaning.round_json import OutsideRound
 from stratalog.storage.files import OsFileSystem
@@ -69,6 +70,27 @@ def test_more_keys_are_taken_in_ranges_that_fit_with_room_to_spare() -> None:
     strategy, ranges, told = chosen(round_of(20 * MILLION), 20 * MILLION)
     assert (strategy, ranges) == (Strategy.RANGES, 2)
     assert "ranges: reading the keys 2 times" in told
+
+
+def test_no_map_is_larger_than_one_can_be_however_much_memory_there_is() -> None:
+    strategy, ranges, told = chosen(
+        round_of(400 * MILLION, segments=100, segment_bytes=GB // 10), 300 * MILLION, memory=64 * GB
+    )
+    assert (strategy, ranges) == (Strategy.RANGES, 6)
+    assert "a map of 2,147 MB holds 80,530,636" in told
+
+
+@given(st.integers(1, 10**9), st.integers(20, 44))
+def test_what_is_planned_fits_the_maps_that_tasks_make(keys: int, memory_bits: int) -> None:
+    round_ = round_of(1000 * MILLION, segments=100)
+    [found] = plan_compact(
+        [round_],
+        map_bytes=1 << memory_bits,
+        slots=2,
+        estimate=lambda plan: Estimate(keys, plan.upper_bound_offset),
+    )
+    slots = min(found.map_bytes, MAP_BYTES_MAX) // 24
+    assert found.strategy is Strategy.SHUFFLE or keys <= found.ranges * slots * round_.load_factor
 
 
 def test_far_more_keys_are_shuffled() -> None:

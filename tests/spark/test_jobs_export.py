@@ -15,6 +15,7 @@ from stratalog.spark.jobs import export, start_export
 from stratalog.spark.jobs.errors import FormatMissingError, JobOptionError
 from stratalog.spark.jobs.export_rows import ExportRows, parse_partition_by
 from stratalog.spark.jobs.exporting import Export
+from stratalog.spark.jobs.places import absolute, local_path
 from stratalog.spark.jobs.stream_progress import StreamTotals, initial_positions
 from stratalog.spark.options import SourceOptions
 
@@ -271,7 +272,7 @@ def test_what_cannot_be_done_is_told_before_anything_is_written(
 
 
 @pytest.mark.parametrize("mode", ["once", "batch"])
-@pytest.mark.parametrize("scheme", ["", "file://"])
+@pytest.mark.parametrize("scheme", ["", "file:", "file://"])
 def test_nothing_is_put_into_the_log_directory(
     spark: Any, log_dir: Path, target: Path, mode: str, scheme: str
 ) -> None:
@@ -281,6 +282,34 @@ def test_nothing_is_put_into_the_log_directory(
         export(spark, log_dir, "orders", target, mode=mode, checkpoint=f"{scheme}{log_dir}/c")
     assert not (log_dir / "lake").exists()
     assert not target.exists()
+
+
+@pytest.mark.parametrize("scheme", ["file:", "file://"])
+def test_a_target_may_be_a_uri(spark: Any, log_dir: Path, target: Path, scheme: str) -> None:
+    done = export(spark, log_dir, "orders", f"{scheme}{target}")
+
+    assert done.target == f"{scheme}{target}"
+    assert landed(spark, target) == offsets(range(20), range(20))
+
+
+@pytest.mark.parametrize(
+    ("place", "path"),
+    [
+        ("/lake", "/lake"),
+        ("file:/lake", "/lake"),
+        ("FILE:///lake", "///lake"),
+        ("hdfs:/lake", None),
+        ("s3a://bucket/lake", None),
+        ("a+b.c-1:/lake", None),
+    ],
+)
+def test_a_place_is_a_path_or_a_uri(place: str, path: str | None) -> None:
+    assert (absolute(place), local_path(place)) == (place, path)
+
+
+@pytest.mark.parametrize("place", ["lake", "lake:2", "1:/lake", "./file:/lake"])
+def test_all_other_places_are_paths_of_this_machine(place: str) -> None:
+    assert (absolute(place), local_path(place)) == (str(Path(place).absolute()), place)
 
 
 def test_a_format_whose_jars_are_missing_is_told_by_its_name(

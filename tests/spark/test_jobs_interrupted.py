@@ -1,9 +1,11 @@
 """An interrupt in the middle of a job: the JVM is asked for nothing more, which would wait."""
 
+import errno
 import logging
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JError, Py4JNetworkError
 
 from stratalog.cli.failures import CommandError
 from stratalog.cli.spark_session import SparkChoice, spark_for
@@ -43,9 +45,34 @@ def test_what_py4j_raises_is_not_logged_with_its_stacks_as_well(
     assert caplog.messages == ["something else"]
 
 
-def test_a_jvm_that_is_gone_is_told_in_one_sentence(spark: Any) -> None:
-    from py4j.protocol import Py4JNetworkError
+@pytest.mark.parametrize(
+    "error",
+    [
+        Py4JError("Gateway must be connected to send cancel cmd."),
+        Py4JNetworkError("Answer from Java side is empty"),
+        OSError(errno.ENOTCONN, "Transport endpoint is not connected"),
+        CommandError("cannot be done"),
+    ],
+)
+def test_an_interrupt_is_one_whatever_comes_on_the_way_out(spark: Any, error: Exception) -> None:
+    def failed() -> None:
+        with spark_for(SparkChoice.of(None, None), "test"):
+            raise error
 
+    def interrupted() -> None:
+        with spark_for(SparkChoice.of(None, None), "test"):
+            try:
+                raise KeyboardInterrupt
+            finally:
+                raise error
+
+    with pytest.raises((type(error), CommandError)):
+        failed()
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+
+
+def test_a_jvm_that_is_gone_is_told_in_one_sentence(spark: Any) -> None:
     def asked() -> None:
         with spark_for(SparkChoice.of(None, None), "test"):
             raise Py4JNetworkError("Error while sending or receiving")

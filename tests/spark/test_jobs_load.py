@@ -148,6 +148,36 @@ def test_a_version_without_a_name_is_refused(spark: Any, directory: Path) -> Non
         load(spark, spark.range(1), directory, "f", app=("nightly", -1))
 
 
+@pytest.fixture(params=["true", "false"])
+def ansi(spark: Any, request: pytest.FixtureRequest) -> Iterator[None]:
+    name = "spark.sql.ansi.enabled"
+    before = spark.conf.get(name)
+    spark.conf.set(name, request.param)
+    yield
+    spark.conf.set(name, before)
+
+
+@pytest.mark.usefixtures("ansi")
+@pytest.mark.parametrize("partition", [2**32, 2**31, -(2**31) - 1, 2**63 - 1, -(2**63) + 2])
+def test_a_partition_that_is_no_int_is_refused_by_its_number(
+    spark: Any, directory: Path, partition: int
+) -> None:
+    rows = spark.range(2).selectExpr("'v' AS value", f"id * {partition}L AS partition")
+
+    with pytest.raises(Exception, match=f"there is no partition {partition}"):
+        load(spark, rows, directory, "c")
+
+    assert left_behind(directory) == []
+
+
+@pytest.mark.usefixtures("ansi")
+def test_a_partition_may_be_any_whole_number_or_nothing(spark: Any, directory: Path) -> None:
+    for kind in ("BIGINT", "SMALLINT", "INT"):
+        rows = spark.range(3).selectExpr("'v' AS value", f"cast(nullif(id, 2) AS {kind}) AS p")
+        records = RecordExpressions(partition="p").records(rows)
+        assert [row.partition for row in records.collect()] == [0, 1, None]
+
+
 # --- the command ---------------------------------------------------------------------------------
 
 
@@ -167,6 +197,16 @@ def test_the_command_loads_and_says_where_the_records_are(
     assert "committed: 3 records in f" in done.stdout
     assert again.json["status"] == "already committed"
     assert [row["value"] for row in rows_in(directory, "f")] == [b"2.5", b"3.5", None]
+
+
+def test_what_is_loaded_may_be_named_by_a_uri(spark: Any, directory: Path, csv: Path) -> None:
+    before = len(rows_in(directory, "d"))
+
+    done = spark_command("load", f"file:{csv}", "--format", "text", "--log-dir", directory,
+                         "--topic", "d")  # fmt: skip
+
+    assert done.exit_code == 0, done.stderr
+    assert len(rows_in(directory, "d")) == before + 4
 
 
 @pytest.mark.parametrize(

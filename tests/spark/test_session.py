@@ -1,12 +1,19 @@
 """Starting Spark: what is missing is said before Spark trips over it."""
 
+import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from stratalog.spark.session import SparkUnavailableError, check_java, session
+from stratalog.spark.session import (
+    SparkUnavailableError,
+    check_java,
+    executor_slots,
+    session,
+)
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -77,3 +84,29 @@ def test_a_java_that_does_not_run_is_named(tmp_path: Path, monkeypatch: pytest.M
 
     with pytest.raises(SparkUnavailableError, match="-version failed"):
         check_java()
+
+
+@pytest.mark.parametrize(
+    ("settings", "slots"),
+    [
+        ({"master": "local"}, 1),
+        ({"master": "local[6]", "executor.cores": "2"}, 6),
+        ({"master": "local[6, 3]", "task.cpus": "2"}, 3),
+        ({"master": "local[*]"}, os.cpu_count()),
+        ({"master": "spark://there:7077", "executor.cores": "4"}, 4),
+        ({"master": "spark://there:7077", "executor.cores": "5", "task.cpus": "2"}, 2),
+        ({"master": "spark://there:7077"}, 40),
+        ({"master": "yarn"}, 1),
+        ({"master": "k8s://https://there", "executor.cores": "2", "task.cpus": "4"}, 1),
+    ],
+)
+def test_tasks_that_share_an_executor_are_counted(settings: dict[str, str], slots: int) -> None:
+    conf = {f"spark.{name}": value for name, value in settings.items()}
+    told: Any = SimpleNamespace(
+        conf=SimpleNamespace(get=conf.get), sparkContext=SimpleNamespace(defaultParallelism=40)
+    )
+    assert executor_slots(told) == slots
+
+
+def test_tasks_of_a_local_session_are_its_threads(spark: Any) -> None:
+    assert executor_slots(spark) == 2

@@ -21,8 +21,9 @@ Json = dict[str, Any]
 
 async def plan(services: Services, body: Json) -> Json:
     """``{"id": 32 hex, "log_dir": path, "topics": [name], "partitions": [number] or null,
-    "force": false, "seconds": 120}``; answers the rounds, and which logs are left out and why.
-    Without ``log_dir``, as older drivers ask, the logs of all directories."""
+    "force": false, "seconds": 120}``; answers the rounds, which logs are left out and why, and
+    how much has to stay free. Without ``log_dir``, as older drivers ask, the logs of all
+    directories."""
     lease_id, seconds = _lease_id(body), _seconds(body)
     (topics, partitions), log_dir = _wanted(body), _log_dir(body)
     outside, now_ms = services.outside_rounds, services.clock.now_ms()
@@ -47,7 +48,12 @@ async def plan(services: Services, body: Json) -> Json:
         outside.release(lease_id)
     _end_later(services, seconds)
     log_event("compaction_planned", id=lease_id, rounds=len(rounds), left_out=len(left_out))
-    return {"id": lease_id, "rounds": rounds, "left_out": left_out}
+    return {
+        "id": lease_id,
+        "rounds": rounds,
+        "left_out": left_out,
+        "reserve_bytes": services.config.log_dir_reserve_bytes,
+    }
 
 
 def renew(services: Services, lease_id: str, body: Json) -> bool:

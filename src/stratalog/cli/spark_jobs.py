@@ -4,7 +4,6 @@ Each command parses, starts Spark, calls the function of ``stratalog.spark.jobs`
 name, and prints the result: a summary as a table, or all of it as JSON.
 """
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -276,7 +275,6 @@ def load(
         "options": pairs(write_option, "--write-option"),
     }
     source: dict[str, Any] = {
-        "paths": [_absolute(path) for path in paths or ()],
         "format": format_name,
         "options": pairs(option, "--option"),
         "schema": schema,
@@ -286,16 +284,15 @@ def load(
     def job(spark: "SparkSession", progress: "Progress | None") -> "LoadResult":
         from stratalog.spark.jobs.load_rows import LoadSource
         from stratalog.spark.jobs.loading import load as run
+        from stratalog.spark.jobs.places import absolute
 
-        return run(spark, LoadSource(**source), log_dir, topic, progress=progress, **how)
+        places = [absolute(path) for path in paths or ()]
+        return run(
+            spark, LoadSource(paths=places, **source), log_dir, topic, progress=progress, **how
+        )
 
     choice = SparkChoice.of(master, conf, ship, packages)
     run_job(choice, "load", [log_dir], job, _write_loaded, output)
-
-
-def _absolute(path: str) -> str:
-    """Spark's processes may have another working directory than this one."""
-    return path if "://" in path else str(Path(path).absolute())
 
 
 def _write_loaded(result: "LoadResult") -> None:

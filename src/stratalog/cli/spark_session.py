@@ -132,6 +132,7 @@ def spark_for(choice: SparkChoice, command: str) -> Iterator["SparkSession"]:
 
     check_available(needs_java=not choice.is_remote)
     with (
+        _interrupts_stay(),
         _gone_is_told(),
         _shipped(dict(choice.configs), choice.is_shipped) as settings,
         _session(choice.master, settings, f"stratalog spark {command}") as spark,
@@ -141,9 +142,26 @@ def spark_for(choice: SparkChoice, command: str) -> Iterator["SparkSession"]:
 
 
 @contextmanager
+def _interrupts_stay() -> Iterator[None]:
+    """Of a command that waits for Spark, Ctrl-C also shuts Py4J's connection, which may raise an
+    error of its own in the interrupt's place; so may all that asks the JVM on the way out."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+    try:
+        yield
+    except (Py4JError, CommandError, OSError) as error:
+        before: BaseException | None = error
+        while before is not None:
+            before = before.__context__
+            if isinstance(before, KeyboardInterrupt):
+                raise KeyboardInterrupt from error
+        raise
+
+
+@contextmanager
 def _gone_is_told() -> Iterator[None]:
     """Around the session, whose end fails as well where nobody is there any more."""
-    from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
+    from py4j.protocol import Py4JNetworkError
 
     try:
         yield

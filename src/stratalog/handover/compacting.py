@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from stratalog.clock import Clock, SystemClock
+from stratalog.config import BrokerConfig
 from stratalog.errors import DirectoryLockedError
 from stratalog.handover.asking import ask_compaction
 from stratalog.handover.errors import HandoverError
@@ -36,11 +37,13 @@ _PAUSE_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class PlannedRounds:
-    """``is_paused``: an owner keeps its cleaner away, and has to be asked again in time."""
+    """``is_paused``: an owner keeps its cleaner away, and has to be asked again in time.
+    ``reserve_bytes`` stay free in the directory, or the owner takes no appends."""
 
     rounds: list[OutsideRound]
     left_out: list[LeftOut]
     is_paused: bool
+    reserve_bytes: int
 
 
 class Compactions:
@@ -116,7 +119,8 @@ class Compactions:
             ]
         rounds = [each for each in found if isinstance(each, OutsideRound)]
         left_out = [each for each in found if isinstance(each, LeftOut)]
-        return PlannedRounds(rounds, left_out, is_paused=False)
+        reserve_bytes = self._config.broker.log_dir_reserve_bytes
+        return PlannedRounds(rounds, left_out, is_paused=False, reserve_bytes=reserve_bytes)
 
     def renew(self, seconds: float) -> bool:
         """False if the owner has no such pause any more: then the commit will tell."""
@@ -141,6 +145,8 @@ def read_plan(body: dict[str, Any], log_dir: str, files: FileSystem) -> PlannedR
             LeftOut(TopicPartition(str(each["topic"]), int(each["partition"])), str(each["reason"]))
             for each in body["left_out"]
         ]
+        # Older brokers do not tell theirs.
+        reserve_bytes = int(body.get("reserve_bytes", BrokerConfig().log_dir_reserve_bytes))
     except (KeyError, TypeError, ValueError) as error:
         raise HandoverError(f"the owner's plan is not understood: {error!r}") from error
     here = []
@@ -150,4 +156,4 @@ def read_plan(body: dict[str, Any], log_dir: str, files: FileSystem) -> PlannedR
             here.append(each)
         else:
             left_out.append(LeftOut.elsewhere(each.topic_partition, where))
-    return PlannedRounds(here, left_out, is_paused=True)
+    return PlannedRounds(here, left_out, is_paused=True, reserve_bytes=reserve_bytes)

@@ -6,20 +6,22 @@ names each new segment with those it replaces. If a source has changed by then, 
 refused, and nothing has changed. Keys are hashed with one random key, made here.
 """
 
+import errno
 import json
 import secrets
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from stratalog.clock import SystemClock
+from stratalog.errors import DiskError, DiskFullError
 from stratalog.handover.compacting import Compactions
 from stratalog.handover.errors import CommitUnknownError, HandoverError
 from stratalog.handover.handover import open_handover
-from stratalog.spark.compaction_plan import ChosenRound, Strategy, map_bytes_of, plan_compact
+from stratalog.spark.compaction_plan import ChosenRound, Strategy, plan_compact
 from stratalog.spark.compaction_tasks import (
     HASHES_SCHEMA,
     OFFSETS_SCHEMA,
@@ -56,6 +58,8 @@ if TYPE_CHECKING:
 LEASE_SECONDS = 120.0
 _RENEW_SECONDS = 20.0
 _SORTED_ROWS = 2_000_000
+# Beside the segments: their indexes and time ranges, as a part of them.
+_INDEXES_PART = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +93,15 @@ class Compaction:
         log_dir: str,
         *,
         slots: int,
-        executor_bytes: int,
+        map_bytes: int,
         config: dict[str, str] | None = None,
         strategy: Strategy | None = None,
         hash_key: bytes | None = None,
     ) -> None:
         self.left_out: list[LeftOut] = []
+        self._reserve_bytes = 0
         self.chosen: list[ChosenRound] = []
-        self.map_bytes = map_bytes_of(executor_bytes, slots)
+        self.map_bytes = map_bytes
         self._spark = spark
         self._log_dir = log_dir
         self._slots = slots
@@ -115,14 +120,17 @@ class Compaction:
             topics, partitions, seconds=LEASE_SECONDS, is_forced=is_forced
         )
         self.left_out = planned.left_out
+        self._reserve_bytes = planned.reserve_bytes
         self.chosen = plan_compact(
             planned.rounds, map_bytes=self.map_bytes, slots=self._slots, strategy=self._strategy
         )
 
     def close(self) -> None:
-        """Without a commit: nothing is left of it."""
+        """Without a commit: nothing is left of it. Tasks of a job that failed go on for a while:
+        what they stage meanwhile they take away themselves."""
         self._compactions.release()
-        release_staging(self._files, self._log_dir, self._staging_id)
+        with suppress(DiskError):
+            release_staging(self._files, self._log_dir, self._staging_id)
 
     def run(self) -> list[CompactedRound]:
         if not self.chosen:
@@ -133,6 +141,7 @@ class Compaction:
     def stage(self) -> list[StagedWork]:
         """Let tasks write the new segments; nothing of a log changes."""
         try:
+            self._check_room()
             open_staging(
                 self._files,
                 self._log_dir,
@@ -145,6 +154,22 @@ class Compaction:
         except BaseException:
             self.close()
             raise
+
+    def _check_room(self) -> None:
+        """A full disk would be felt by whoever appends there: what is replaced goes only when all
+        of the new is there."""
+        size_bytes = sum(each.bytes_before for each in self.chosen)
+        needed_bytes = size_bytes + size_bytes // _INDEXES_PART
+        free_bytes = self._files.free_bytes(self._log_dir)
+        if free_bytes < needed_bytes + self._reserve_bytes:
+            raise DiskFullError(
+                "compact",
+                self._log_dir,
+                errno.ENOSPC,
+                f"up to {needed_bytes} bytes are to be staged, where {free_bytes} are free and "
+                f"log.dir.reserve.bytes={self._reserve_bytes} stay free: make room, or take fewer "
+                "partitions at a time",
+            )
 
     def hand_over(self, done: list[StagedWork]) -> list[CompactedRound]:
         """The commit; refused if a source is not what it was."""

@@ -23,7 +23,7 @@ from typing import Any
 from stratalog.storage.cleaning.key_estimate import Estimate, estimate_round
 from stratalog.storage.cleaning.key_scan import dirty_slices
 from stratalog.storage.cleaning.marks import span_of
-from stratalog.storage.cleaning.outside_work import groups_of
+from stratalog.storage.cleaning.outside_work import MAP_BYTES_MAX, groups_of
 from stratalog.storage.cleaning.rewriting import RoundPlan
 from stratalog.storage.cleaning.round_json import OutsideRound
 
@@ -92,7 +92,8 @@ class ChosenRound:
 
 
 def map_bytes_of(executor_bytes: int, slots: int) -> int:
-    """What a task may use for its map: the rest of an executor is the JVM's and Python's own."""
+    """What one of ``slots`` tasks in an executor may use for its map: the rest is the JVM's and
+    Python's own."""
     return max(int(executor_bytes * PYTHON_SHARE) // max(slots, 1), MAP_BYTES_MIN)
 
 
@@ -131,7 +132,7 @@ def _choose(
     keys = expected.keys
     reasons = [
         f"about {keys:,} keys in the dirty part, of {offsets:,} offsets; a map of "
-        f"{map_bytes / 1e6:,.0f} MB holds {map_keys:,}"
+        f"{min(map_bytes, MAP_BYTES_MAX) / 1e6:,.0f} MB holds {map_keys:,}"
     ]
     marks_bytes = 2 * span_of(plan).size_bytes
     beside_marks = max(map_bytes - marks_bytes, MAP_BYTES_MIN)
@@ -173,7 +174,7 @@ def _choose(
 
 
 def _keys_in(map_bytes: int, round_: OutsideRound) -> int:
-    return max(int(map_bytes / SLOT_BYTES * round_.load_factor), 1)
+    return max(int(min(map_bytes, MAP_BYTES_MAX) / SLOT_BYTES * round_.load_factor), 1)
 
 
 def _cheapest(

@@ -33,6 +33,10 @@ QUICK_ENVIRONMENT = {
     "ARROW_ENABLE_NULL_CHECK_FOR_GET": "false",
 }
 _JAVA_SECONDS = 30
+# Spark's name of one that is this process: local, local[4], local[*], local[4,2].
+_LOCAL_MASTER = re.compile(r"local(?:\[(?P<threads>\*|\d+)(?:, *\d+)?\])?")
+# Where nobody says otherwise, their executors have one core each.
+_ONE_CORE_MASTERS = ("yarn", "k8s:")
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 
@@ -151,3 +155,18 @@ def task_slots(spark: "SparkSession") -> int:
         return max(spark.sparkContext.defaultParallelism, 1)
     except (PySparkException, AttributeError):
         return os.cpu_count() or 1
+
+
+def executor_slots(spark: "SparkSession") -> int:
+    """How many tasks run at one time in one executor, and share its memory."""
+    master = spark.conf.get("spark.master", "") or ""
+    if (local := _LOCAL_MASTER.fullmatch(master)) is not None:
+        threads = local["threads"] or "1"
+        cores = os.cpu_count() or 1 if threads == "*" else int(threads)
+    elif given := spark.conf.get("spark.executor.cores", ""):
+        cores = int(given)
+    elif master.startswith(_ONE_CORE_MASTERS):
+        cores = 1
+    else:
+        return task_slots(spark)  # it has all cores of its machine: no more than there are
+    return max(cores // int(spark.conf.get("spark.task.cpus", "1") or 1), 1)

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stratalog.spark.compaction import CompactedRound, Compaction
-from stratalog.spark.compaction_plan import ChosenRound, Strategy
+from stratalog.spark.compaction_plan import ChosenRound, Strategy, map_bytes_of
 from stratalog.spark.jobs.errors import JobOptionError
 from stratalog.spark.jobs.progress import Progress, told
-from stratalog.spark.session import task_slots
+from stratalog.spark.session import executor_slots, task_slots
 from stratalog.storage.cleaning.outside import NOT_HERE, LeftOut
 
 if TYPE_CHECKING:
@@ -52,12 +52,11 @@ def compact(
     """
     started = time.monotonic()
     topics = [topic] if isinstance(topic, str) else list(topic)
-    slots = task_slots(spark)
     compaction = Compaction(
         spark,
         str(Path(log_dir).absolute()),
-        slots=slots,
-        executor_bytes=_memory_bytes(spark, memory),
+        slots=task_slots(spark),
+        map_bytes=map_bytes_of(_memory_bytes(spark, memory), executor_slots(spark)),
         config=dict(config or {}),
         strategy=_strategy(strategy),
     )

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from stratalog.spark.api import snapshot
 from stratalog.spark.jobs.errors import FormatMissingError, JobOptionError
 from stratalog.spark.jobs.export_rows import ExportRows, parse_partition_by
+from stratalog.spark.jobs.places import absolute, local_path
 from stratalog.spark.jobs.progress import Progress, not_when_interrupted, told, watching
 from stratalog.spark.jobs.stream_progress import follow, initial_positions, observed
 from stratalog.spark.options import SourceOptions
@@ -77,11 +78,9 @@ class Export:
 
     @property
     def place(self) -> str:
-        """Where it goes; paths are made absolute, since Spark's processes may be elsewhere."""
+        """Where it goes."""
         target = os.fspath(self.target)
-        if self.is_table or "://" in target:
-            return target
-        return str(Path(target).absolute())
+        return target if self.is_table else absolute(target)
 
     @property
     def is_table(self) -> bool:
@@ -90,8 +89,7 @@ class Export:
     @property
     def checkpoint_place(self) -> str:
         if self.checkpoint is not None:
-            place = os.fspath(self.checkpoint)
-            return place if "://" in place else str(Path(place).absolute())
+            return absolute(os.fspath(self.checkpoint))
         if self.is_table:
             raise JobOptionError("checkpoint", None, "a table has no place for it: name one")
         # Readers of files take no notice of names that begin with an underscore.
@@ -114,8 +112,8 @@ class Export:
         log_dir = os.path.realpath(self.log_dir)
         places = [("target", self.target)] if not self.is_table else []
         for name, given in (*places, ("checkpoint", self.checkpoint)):
-            place = "" if given is None else os.fspath(given).removeprefix("file://")
-            if not place or "://" in place:
+            place = local_path("" if given is None else os.fspath(given))
+            if not place:
                 continue
             if os.path.commonpath([log_dir, os.path.realpath(place)]) == log_dir:
                 raise JobOptionError(name, given, f"it is inside the log directory {log_dir}")

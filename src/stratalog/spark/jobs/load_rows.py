@@ -99,8 +99,18 @@ def _fitted(frame: "DataFrame") -> "DataFrame":
     if "partition" in frame.columns:
         kind = frame.schema["partition"].dataType
         if isinstance(kind, LongType | ShortType):
-            frame = frame.withColumn("partition", F.col("partition").cast("int"))
+            frame = frame.withColumn("partition", _as_int(F.col("partition")))
     return frame
+
+
+def _as_int(partition: "Column") -> "Column":
+    """Refused if it is none: a plain cast, where ANSI mode is off, makes another number of it."""
+    from pyspark.sql import functions as F
+
+    told = F.concat(F.lit("there is no partition "), partition.cast("string"))
+    return F.coalesce(
+        partition.try_cast("int"), F.when(partition.isNotNull(), F.raise_error(told)).cast("int")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,7 +36,7 @@ from stratalog.storage.cleaning.marks import (
 from stratalog.storage.cleaning.planning import group_segments
 from stratalog.storage.cleaning.rewriting import CleanerStats, RoundPlan, Source, Work
 from stratalog.storage.cleaning.round_json import OutsideRound
-from stratalog.storage.cleaning.staged import StagedRound
+from stratalog.storage.cleaning.staged import StagedRound, check_held
 from stratalog.storage.commits.manifest import StagedFile
 from stratalog.storage.commits.staging import make_staging_directory
 from stratalog.storage.files import read_file
@@ -62,8 +62,10 @@ class Effort:
     progress: Progress = field(default=lambda _bytes: None, compare=False)
 
     def make_map(self, round_: OutsideRound, *, holds_keys: bool = True) -> OffsetMap:
+        if not holds_keys:  # of so few slots, the owner's load factor may leave none
+            return OffsetMap(_NO_KEYS_BYTES, hash_name=round_.hash_name, key=self.hash_key)
         return OffsetMap(
-            min(self.map_bytes, MAP_BYTES_MAX) if holds_keys else _NO_KEYS_BYTES,
+            min(self.map_bytes, MAP_BYTES_MAX),
             load_factor=round_.load_factor,
             hash_name=round_.hash_name,
             key=self.hash_key,
@@ -112,9 +114,7 @@ def clean_whole(round_: OutsideRound, effort: Effort) -> Rewritten:
 
 
 def _staged_round(round_: OutsideRound, work: Work, effort: Effort) -> StagedRound:
-    return StagedRound(
-        round_.plan, work, staging_directory=effort.directory(round_), attempt=effort.attempt
-    )
+    return StagedRound(round_.plan, work, staging_id=effort.staging_id, attempt=effort.attempt)
 
 
 def scan_range(round_: OutsideRound, hashes: HashRange, effort: Effort) -> tuple[str, KeysFound]:
@@ -136,6 +136,7 @@ def _write_marks(marks: Marks, round_: OutsideRound, effort: Effort, suffix: str
     make_staging_directory(round_.plan.files, directory)
     path = marks.write(round_.plan.files, f"{directory}/{effort.attempt}{suffix}")
     marks.close()
+    check_held(round_.plan, effort.staging_id)
     return path
 
 
@@ -165,6 +166,7 @@ def scan_slice(
             file.write_at(0, [entries])
     finally:
         file.close()
+    check_held(round_.plan, effort.staging_id)
     return SliceFound(marks_path, keys_path, scan.found.keys)
 
 

@@ -5,20 +5,49 @@ staging directory, which a manifest then names with the segments that they are t
 owner writes the indexes, since it reads every byte anyway.
 """
 
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 
 from typing_extensions import Buffer
 
 from stratalog.config import TopicConfig
+from stratalog.errors import DiskError, StorageError
 from stratalog.records import read_headers
 from stratalog.storage.cleaning.cleaned import CleanedSegment
 from stratalog.storage.cleaning.marks import decide, sources_span
 from stratalog.storage.cleaning.rewriting import RoundPlan, RoundWork, Source, Work
 from stratalog.storage.commits.kept_digest import kept_digest
 from stratalog.storage.commits.manifest import StagedFile
-from stratalog.storage.commits.staging import make_staging_directory
+from stratalog.storage.commits.staging import (
+    make_staging_directory,
+    release_staging,
+    staging_directory,
+    staging_until_ms,
+)
 from stratalog.storage.files import FileSystem
 from stratalog.storage.layout import CLEANED_SUFFIX, LOG_SUFFIX, TRANSACTION_INDEX_SUFFIX
+
+
+class StagingGoneError(StorageError):
+    """What a task was staging is no longer held: its compaction has ended without it."""
+
+    def __init__(self, directory: str) -> None:
+        super().__init__(directory)
+        self.directory = directory
+
+    def __str__(self) -> str:
+        return f"{self.directory} is no longer held: its compaction was given up, or is done"
+
+
+def check_held(plan: RoundPlan, staging_id: str) -> None:
+    """To be called when a file was made. Whoever gives up what is staged removes the lease and then
+    the files, so one of the two sees the other."""
+    log_dir = os.path.dirname(plan.directory)
+    if staging_until_ms(plan.files, log_dir, staging_id) is None:
+        with suppress(DiskError):  # of others that do the same
+            release_staging(plan.files, log_dir, staging_id, partitions=[plan.topic_partition])
+        raise StagingGoneError(staging_directory(plan.directory, staging_id))
 
 
 class StagedSegment(CleanedSegment):
@@ -71,20 +100,26 @@ class StagedSegment(CleanedSegment):
 class StagedRound(RoundWork):
     """``attempt`` is a name of its own for each time that the work is tried."""
 
-    def __init__(
-        self, plan: RoundPlan, work: Work, *, staging_directory: str, attempt: str
-    ) -> None:
+    def __init__(self, plan: RoundPlan, work: Work, *, staging_id: str, attempt: str) -> None:
         super().__init__(plan, work)
-        self._staging_directory = staging_directory
+        self._staging_id = staging_id
+        self._staging_directory = staging_directory(plan.directory, staging_id)
         self._attempt = attempt
         self._marks: tuple[str, ...] = ()
-        make_staging_directory(plan.files, staging_directory)
+        make_staging_directory(plan.files, self._staging_directory)
+        check_held(plan, staging_id)
 
     def _open_output(self, group: Sequence[Source]) -> StagedSegment:
         base_offset = group[0].base_offset
         stem = f"{base_offset:020d}-{self._attempt}"
         plan = self.plan
-        return StagedSegment(plan.files, self._staging_directory, stem, base_offset, plan.config)
+        opened = StagedSegment(plan.files, self._staging_directory, stem, base_offset, plan.config)
+        try:
+            check_held(plan, self._staging_id)
+        except BaseException:
+            opened.discard()
+            raise
+        return opened
 
     def use_marks(self, paths: Sequence[str]) -> None:
         """Instead of ``build_map``: others have found out what goes, and these files say it."""
