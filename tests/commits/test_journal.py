@@ -209,6 +209,33 @@ def test_a_crash_while_it_is_rewritten_forgets_nothing() -> None:
     assert any("rename" in operation.kind for operation in files.trace)
 
 
+@given(st.sets(st.integers(min_value=1, max_value=3)), st.booleans())
+def test_the_last_version_is_known_whichever_are_pending_when_it_is_rewritten(
+    done: set[int], is_done_later: bool
+) -> None:
+    files = new_disk()
+    journal = made(files)
+    commits = [commit("query", version=version) for version in (1, 2, 3)]
+    for each in commits:
+        journal.commit(each)
+    for version in done:
+        journal.done(f"query:{version}")
+    left = [f"query:{version}" for version in (1, 2, 3) if version not in done]
+    journal.compact(forget_before_ms=0)
+    journal = opened(files)
+    assert list(journal.pending) == left
+    if is_done_later:
+        for name in left:
+            journal.done(name)
+        journal.compact(forget_before_ms=0)
+        journal = opened(files)
+    for version, offsets in ((1, {}), (2, {}), (3, {ORDERS: (10, 30)})):
+        found = journal.find("x", AppVersion(name="query", version=version))
+        assert found is not None
+        assert found.offsets == offsets
+    assert journal.find("x", AppVersion(name="query", version=4)) is None
+
+
 def test_a_disk_that_is_full_keeps_it_from_being_rewritten_and_from_nothing_else() -> None:
     files = new_disk()
     journal = made(files, commit("a"), rewrite_bytes=0)

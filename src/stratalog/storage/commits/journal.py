@@ -178,12 +178,15 @@ class CommitJournal:
         self._remember(commit.committed)
 
     def _remember(self, committed: Committed) -> None:
-        if committed.app is not None:
-            last = self._by_app.get(committed.app.name)
-            if last is not None:
+        app = committed.app
+        if app is not None:
+            last = self._by_app.get(app.name)
+            if last is not None and last.app is not None:
+                if last.app.version > app.version:
+                    return  # a rewritten journal has what is pending behind what is done
                 # Its version speaks for it from now on.
                 self._by_id.pop(last.manifest_id, None)
-            self._by_app[committed.app.name] = committed
+            self._by_app[app.name] = committed
         self._by_id[committed.manifest_id] = committed
 
     # --- writing ------------------------------------------------------------------------------
