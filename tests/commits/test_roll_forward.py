@@ -2,7 +2,7 @@
 
 import errno
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -36,7 +36,10 @@ def manager_on(files: SimulatedFileSystem, config: TopicConfig = CONFIG) -> LogM
 
 
 def decided(
-    values: Values, config: TopicConfig = CONFIG, mode: CrashMode = CrashMode.KEEP_ALL
+    values: Values,
+    config: TopicConfig = CONFIG,
+    mode: CrashMode = CrashMode.KEEP_ALL,
+    before: Sequence[bytes] = (b"one", b"two"),
 ) -> SimulatedFileSystem:
     """What a crash leaves of a log of two records, of which a commit was made and not done."""
     clock = ManualClock(START_MS)
@@ -44,7 +47,7 @@ def decided(
     manager = new_manager(files, clock, config)
     manager.start()
     log = manager.create(ORDERS, topic_id=uuid.UUID(int=7))
-    for value in (b"one", b"two"):
+    for value in before:
         log.append_as_leader(batch([value]))
     commit = manager.commits.plan(stage(files, clock, {ORDERS: values}))
     assert isinstance(commit, Commit)
@@ -63,6 +66,17 @@ def start_and_stop(files: SimulatedFileSystem) -> LogManager:
     manager = manager_on(files)
     assert not journal_of(files).pending, "it is done"
     assert not [path for path in files.tree(LOG_DIR) if "staging" in path]
+    return manager
+
+
+def started_on_a_full_disk(files: SimulatedFileSystem, config: TopicConfig = CONFIG) -> LogManager:
+    """Which has no room for a line of the journal, and some again as soon as that was tried."""
+    fault = files.fail(
+        lambda each: each.kind == "write" and each.path.endswith("commits"), errno.ENOSPC
+    )
+    manager = manager_on(files, config)
+    assert fault.times == 0
+    assert journal_of(files).pending
     return manager
 
 
@@ -132,6 +146,30 @@ def test_nothing_is_put_into_a_segment_that_is_not_what_it_was(
     assert (files.contents(path) if files.exists(path) else None) == before
 
 
+@pytest.mark.parametrize("before", [(), (b"one",)], ids=["first", "behind others"])
+@pytest.mark.parametrize("values", [SMALL, LARGE], ids=["appended", "adopted"])
+def test_committed_records_that_were_deleted_since_stay_away(
+    values: Values, before: Sequence[bytes]
+) -> None:
+    files = decided(values, before=before)
+    manager = started_on_a_full_disk(files)
+    log = manager.get(ORDERS)
+    end_offset = log.log_end_offset
+    log.append_as_leader(batch([b"on"]))
+    log.roll()
+    log.append_as_leader(batch([b"and on"]))
+    log.flush()
+    log.update_high_watermark(log.log_end_offset)
+    log.raise_log_start_offset(end_offset + 1)
+    manager.check_retention(log, START_MS)
+    held = log.segments.base_offsets
+    assert held == [end_offset + 1]
+
+    again = start_and_stop(files.after_crash(CrashMode.KEEP_ALL)).get(ORDERS)
+    assert again.segments.base_offsets == held
+    assert again.log_start_offset == end_offset + 1
+
+
 @pytest.mark.parametrize("change", [_with_another_batch_before, _without_the_segment])
 def test_a_log_that_has_lost_what_lay_before_a_commit_does_not_go_on_without_it(
     change: Callable[[SimulatedFileSystem], None],
@@ -174,17 +212,6 @@ def test_what_a_commit_has_appended_is_not_cleaned_before_it_is_done() -> None:
     commit.finish()
     manager.cleaner.run(clock.now_ms())
     assert offsets_of(log) == [0, 2, 3, 4], "the commit is done: now it is"
-
-
-def started_on_a_full_disk(files: SimulatedFileSystem, config: TopicConfig = CONFIG) -> LogManager:
-    """Which has no room for a line of the journal, and some again as soon as that was tried."""
-    fault = files.fail(
-        lambda each: each.kind == "write" and each.path.endswith("commits"), errno.ENOSPC
-    )
-    manager = manager_on(files, config)
-    assert fault.times == 0
-    assert journal_of(files).pending
-    return manager
 
 
 def sweep(manager: LogManager) -> None:

@@ -13,7 +13,13 @@ from typing import Any
 from stratalog.errors import CorruptBatchError, CorruptFileError
 from stratalog.records import BatchHeader, min_timestamp, read_header, read_headers
 from stratalog.storage.commits.checking import CheckedFile
-from stratalog.storage.commits.work import AsChecked, refuse_cut, refuse_lost, sync_file
+from stratalog.storage.commits.work import (
+    AsChecked,
+    has_gone_on,
+    refuse_cut,
+    refuse_lost,
+    sync_file,
+)
 from stratalog.storage.files import File, FileSystem
 from stratalog.storage.flushing import FlushTask
 from stratalog.storage.layout import LOG_SUFFIX, segment_file
@@ -49,7 +55,7 @@ def place_appended(
             refuse_lost(files, directory, staged, work["base_offset"])
         return
     is_new = not files.exists(path)
-    if is_new and work["position"]:
+    if is_new and (work["position"] or has_gone_on(files, directory, work["base_offset"])):
         refuse_cut(files, directory, work["base_offset"])
         return
     file = files.open(path, create=True)
