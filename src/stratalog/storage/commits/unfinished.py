@@ -4,7 +4,6 @@ The next start does again what their records say. So their logs and their stagin
 if they were under way: no cleaning begins there, nothing is cut off, and no other commit is made.
 """
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from stratalog.errors import DiskError
@@ -52,9 +51,17 @@ class UnfinishedCommit:
         return list(self._record.committed.offsets)
 
     def close(self) -> None:
-        """Tell the journal once more that nothing is left to be done."""
-        with suppress(DiskError), self._commits.gate.passed():
-            self._directory.state.syncs.refuse_any()
-            self.is_done = self._commits.finish_record(
-                self._journal, self._record, self._directory.path
-            )
+        """Tell the journal once more that nothing is left to be done. A disk that fails in another
+        way than being full is not believed any more, as in ``Commit.complete``."""
+        try:
+            with self._commits.gate.passed():
+                self._directory.state.syncs.refuse_any()
+                self.is_done = self._commits.finish_record(
+                    self._journal, self._record, self._directory.path
+                )
+        except DiskError as error:
+            self._directory.fail(str(error))
+            for key in self.keys:
+                log = self._directory.logs.get(key)
+                if log is not None:
+                    log.fail(error)
