@@ -28,7 +28,7 @@ from commit_harness import (
     stage,
 )
 from stratalog.config import BrokerConfig, TopicConfig
-from stratalog.errors import DiskError, StorageError
+from stratalog.errors import DiskError, LogClosedError, StorageError
 from stratalog.storage.commits.errors import (
     AppendsPausedError,
     CommitBusyError,
@@ -40,7 +40,7 @@ from stratalog.storage.files import OsFileSystem
 from stratalog.storage.flushing import SYNC_FILE_SYSTEM_FROM
 from stratalog.storage.layout import TopicPartition, staging_directory
 from stratalog.storage.manager import LogManager
-from stratalog.testing import ManualClock, Operation, SimulatedFileSystem
+from stratalog.testing import CrashMode, ManualClock, Operation, SimulatedFileSystem
 
 
 @pytest.fixture
@@ -400,6 +400,42 @@ def test_a_commit_whose_end_could_not_be_noted_is_noted_later(owner: Owner) -> N
     owner.manager.run_due()
     assert not journal.pending
     assert not owner.manager.commits.is_under_way(ORDERS)
+    assert owner.run(owner.stage(SMALL, "next")).status == "committed"
+
+
+@pytest.mark.parametrize("kind", ["write", "sync"])
+@pytest.mark.parametrize("is_rolled_forward", [False, True])
+def test_a_disk_that_fails_where_the_end_is_noted_later_is_not_believed(
+    owner: Owner, kind: str, is_rolled_forward: bool
+) -> None:
+    def fails(kind: str, error: int) -> None:
+        assert isinstance(owner.files, SimulatedFileSystem)
+        owner.files.fail(lambda each: each.kind == kind and each.path.endswith("commits"), error)
+
+    commit = owner.plan(owner.stage(SMALL))
+    for step in (commit.check, commit.stop, commit.settle, commit.apply):
+        step()
+    if is_rolled_forward:
+        owner.files = owner.files.after_crash(CrashMode.KEEP_ALL)
+        fails("write", errno.ENOSPC)
+        owner.start()
+    else:
+        fails("write", errno.ENOSPC)
+        commit.complete()
+        commit.finish()
+    fails(kind, errno.EIO)
+    owner.clock.advance(31_000)
+    owner.manager.run_due()
+
+    assert not owner.manager.directories[0].is_online
+    with pytest.raises(LogClosedError, match="Input/output error"):
+        owner.append(b"on")
+    with pytest.raises(CommitRefusedError, match="Input/output error"):
+        owner.run(owner.stage(SMALL, "next", key=OTHERS))
+
+    owner.files = owner.files.after_crash(CrashMode.LOSE_UNSYNCED)
+    owner.start()
+    assert owner.values() == flat(SMALL)
     assert owner.run(owner.stage(SMALL, "next")).status == "committed"
 
 

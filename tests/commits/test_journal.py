@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stratalog.errors import CorruptFileError, DiskError
+from stratalog.records._kernels import crc32c
 from stratalog.storage.commits.journal import CommitJournal, PendingCommit
 from stratalog.storage.commits.manifest import AppVersion
 from stratalog.storage.files import OsFileSystem
@@ -178,6 +179,41 @@ def test_a_rewritten_journal_forgets_old_ids_and_keeps_the_last_version_of_every
     assert not opened(files).pending
 
 
+def rewritten() -> tuple[bytes, bytes]:
+    """A journal that was rewritten, and what was written behind that."""
+    files = new_disk()
+    journal = made(files, commit("a"), commit("query", version=3))
+    journal.commit(commit("pending"))
+    journal.compact(forget_before_ms=0)
+    whole = files.contents(PATH)
+    journal.done("pending")
+    return whole, files.contents(PATH).removeprefix(whole)
+
+
+def test_no_crash_takes_the_end_of_what_a_journal_was_rewritten_with() -> None:
+    whole, _ = rewritten()
+    turned = [whole[:at] + bytes([whole[at] ^ 0x20]) + whole[at + 1 :] for at in range(len(whole))]
+    for content in (*turned, *(whole[:size_bytes] for size_bytes in range(len(whole)))):
+        files = new_disk()
+        files.put(PATH, content)
+        with pytest.raises(CorruptFileError, match="commits"):
+            opened(files)
+        assert files.contents(PATH) == content
+
+
+@pytest.mark.parametrize("says", [b',"records":3', b""], ids=["now", "of an earlier version"])
+def test_what_a_crash_left_behind_them_is_cut_off_all_the_same(says: bytes) -> None:
+    whole, done = rewritten()
+    first, _, rest = whole.partition(b"\n")
+    body = first[9:].replace(b',"records":3', says)
+    whole = b"%08x %s\n%s" % (crc32c(body), body, rest)
+    for size_bytes in range(len(done)):
+        files = new_disk()
+        files.put(PATH, whole + done[:size_bytes])
+        assert list(opened(files).pending) == ["pending"]
+        assert files.contents(PATH) == whole
+
+
 def test_a_journal_stays_short_whatever_the_number_of_commits() -> None:
     files = new_disk()
     journal = made(files, rewrite_bytes=2_000)
@@ -207,6 +243,33 @@ def test_a_crash_while_it_is_rewritten_forgets_nothing() -> None:
                 assert found.find("x", AppVersion(name="query", version=version)) is not None
             assert found.find("x", AppVersion(name="query", version=count + 1)) is None
     assert any("rename" in operation.kind for operation in files.trace)
+
+
+@given(st.sets(st.integers(min_value=1, max_value=3)), st.booleans())
+def test_the_last_version_is_known_whichever_are_pending_when_it_is_rewritten(
+    done: set[int], is_done_later: bool
+) -> None:
+    files = new_disk()
+    journal = made(files)
+    commits = [commit("query", version=version) for version in (1, 2, 3)]
+    for each in commits:
+        journal.commit(each)
+    for version in done:
+        journal.done(f"query:{version}")
+    left = [f"query:{version}" for version in (1, 2, 3) if version not in done]
+    journal.compact(forget_before_ms=0)
+    journal = opened(files)
+    assert list(journal.pending) == left
+    if is_done_later:
+        for name in left:
+            journal.done(name)
+        journal.compact(forget_before_ms=0)
+        journal = opened(files)
+    for version, offsets in ((1, {}), (2, {}), (3, {ORDERS: (10, 30)})):
+        found = journal.find("x", AppVersion(name="query", version=version))
+        assert found is not None
+        assert found.offsets == offsets
+    assert journal.find("x", AppVersion(name="query", version=4)) is None
 
 
 def test_a_disk_that_is_full_keeps_it_from_being_rewritten_and_from_nothing_else() -> None:

@@ -1,7 +1,8 @@
 """Rolling forward where a log is not what it was when the journal's record was written."""
 
+import errno
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from stratalog.records import Record, build_batch
 from stratalog.storage.commits.adopted import AdoptedFiles, place_segment
 from stratalog.storage.commits.appended import AppendedBatches
 from stratalog.storage.commits.committing import Commit
+from stratalog.storage.commits.errors import AppendsPausedError, CommitBusyError
 from stratalog.storage.commits.journal import CommitJournal, PendingCommit
 from stratalog.storage.layout import INDEX_SUFFIXES, TopicPartition, segment_file
 from stratalog.storage.log import Log
@@ -34,7 +36,10 @@ def manager_on(files: SimulatedFileSystem, config: TopicConfig = CONFIG) -> LogM
 
 
 def decided(
-    values: Values, config: TopicConfig = CONFIG, mode: CrashMode = CrashMode.KEEP_ALL
+    values: Values,
+    config: TopicConfig = CONFIG,
+    mode: CrashMode = CrashMode.KEEP_ALL,
+    before: Sequence[bytes] = (b"one", b"two"),
 ) -> SimulatedFileSystem:
     """What a crash leaves of a log of two records, of which a commit was made and not done."""
     clock = ManualClock(START_MS)
@@ -42,7 +47,7 @@ def decided(
     manager = new_manager(files, clock, config)
     manager.start()
     log = manager.create(ORDERS, topic_id=uuid.UUID(int=7))
-    for value in (b"one", b"two"):
+    for value in before:
         log.append_as_leader(batch([value]))
     commit = manager.commits.plan(stage(files, clock, {ORDERS: values}))
     assert isinstance(commit, Commit)
@@ -61,6 +66,17 @@ def start_and_stop(files: SimulatedFileSystem) -> LogManager:
     manager = manager_on(files)
     assert not journal_of(files).pending, "it is done"
     assert not [path for path in files.tree(LOG_DIR) if "staging" in path]
+    return manager
+
+
+def started_on_a_full_disk(files: SimulatedFileSystem, config: TopicConfig = CONFIG) -> LogManager:
+    """Which has no room for a line of the journal, and some again as soon as that was tried."""
+    fault = files.fail(
+        lambda each: each.kind == "write" and each.path.endswith("commits"), errno.ENOSPC
+    )
+    manager = manager_on(files, config)
+    assert fault.times == 0
+    assert journal_of(files).pending
     return manager
 
 
@@ -130,6 +146,30 @@ def test_nothing_is_put_into_a_segment_that_is_not_what_it_was(
     assert (files.contents(path) if files.exists(path) else None) == before
 
 
+@pytest.mark.parametrize("before", [(), (b"one",)], ids=["first", "behind others"])
+@pytest.mark.parametrize("values", [SMALL, LARGE], ids=["appended", "adopted"])
+def test_committed_records_that_were_deleted_since_stay_away(
+    values: Values, before: Sequence[bytes]
+) -> None:
+    files = decided(values, before=before)
+    manager = started_on_a_full_disk(files)
+    log = manager.get(ORDERS)
+    end_offset = log.log_end_offset
+    log.append_as_leader(batch([b"on"]))
+    log.roll()
+    log.append_as_leader(batch([b"and on"]))
+    log.flush()
+    log.update_high_watermark(log.log_end_offset)
+    log.raise_log_start_offset(end_offset + 1)
+    manager.check_retention(log, START_MS)
+    held = log.segments.base_offsets
+    assert held == [end_offset + 1]
+
+    again = start_and_stop(files.after_crash(CrashMode.KEEP_ALL)).get(ORDERS)
+    assert again.segments.base_offsets == held
+    assert again.log_start_offset == end_offset + 1
+
+
 @pytest.mark.parametrize("change", [_with_another_batch_before, _without_the_segment])
 def test_a_log_that_has_lost_what_lay_before_a_commit_does_not_go_on_without_it(
     change: Callable[[SimulatedFileSystem], None],
@@ -172,6 +212,58 @@ def test_what_a_commit_has_appended_is_not_cleaned_before_it_is_done() -> None:
     commit.finish()
     manager.cleaner.run(clock.now_ms())
     assert offsets_of(log) == [0, 2, 3, 4], "the commit is done: now it is"
+
+
+def sweep(manager: LogManager) -> None:
+    manager.commits.sweep(manager.clock.now_ms())
+
+
+@pytest.mark.parametrize("values", [SMALL, LARGE], ids=["appended", "adopted"])
+def test_a_commit_is_under_way_until_the_journal_was_told_that_it_was_rolled_forward(
+    values: Values,
+) -> None:
+    files = decided(values)
+    manager = started_on_a_full_disk(files)
+    clock = ManualClock(START_MS)
+    (left,) = journal_of(files).pending.values()
+    other = stage(files, clock, {ORDERS: SMALL}, manifest_id="load-2")
+    again = stage(files, clock, {ORDERS: values}, staging_id=left.staging_id)
+
+    with pytest.raises(CommitBusyError, match="load-1"):
+        manager.commits.run(other)
+    with pytest.raises(AppendsPausedError):
+        manager.truncate_to(ORDERS, 2)
+    assert manager.commits.run(again).status == "already committed"
+    assert any(left.staging_id in path for path in files.tree(LOG_DIR)), "its own staging stays"
+
+    sweep(manager)
+    assert not journal_of(files).pending
+    assert not any(left.staging_id in path for path in files.tree(LOG_DIR))
+    assert manager.commits.run(other).status == "committed"
+    assert manager.truncate_to(ORDERS, 2)
+
+
+def test_what_was_rolled_forward_is_not_cleaned_before_the_journal_was_told() -> None:
+    config = replace(CONFIG, cleanup_policy=("compact",), min_cleanable_dirty_ratio=0.0)
+    manager = started_on_a_full_disk(decided([[[b"old"]]], config), config)
+    log = manager.get(ORDERS)
+    log.append_as_leader(keyed(b"k"))
+    log.roll()
+    log.append_as_leader(keyed(b"active"))
+    log.flush()
+    log.update_high_watermark(log.log_end_offset)
+    assert manager.cleaner is not None
+
+    manager.cleaner.run(START_MS + 60_000)
+    assert isinstance(manager.files, SimulatedFileSystem)
+    again = manager_on(manager.files.after_crash(CrashMode.KEEP_ALL), config).get(ORDERS)
+    assert not again.is_damaged
+    assert offsets_of(again) == offsets_of(log) == [0, 1, 2, 3, 4]
+
+    sweep(manager)
+    manager.cleaner.run(START_MS + 120_000)
+    left = manager.files.after_crash(CrashMode.KEEP_ALL)
+    assert offsets_of(manager_on(left, config).get(ORDERS)) == offsets_of(log) == [3, 4]
 
 
 @pytest.mark.parametrize("values", [SMALL, LARGE], ids=["appended", "adopted"])

@@ -1,9 +1,11 @@
 """Random lives of an owner: commits, appends and stops, with the power cut again and again.
 
-Each start goes by what the crash before it left, and the next commit goes on from there: every
-record that was acknowledged is there, once, and so is all or nothing of what was being done.
+Each start goes by what the crash before it left, sometimes on a full disk, and the next commit goes
+on from there: every record that was acknowledged is there, once, and so is all or nothing of what
+was being done.
 """
 
+import errno
 import random
 
 import pytest
@@ -91,11 +93,19 @@ class Life:
         owner = self.owner
         mode = self.chance.choice(list(CrashMode))
         owner.files = owner.files.after_crash(mode, self.chance.randint(0, 1 << 30))
+        if self.chance.random() < 0.3:  # no room to note what is rolled forward, for a moment
+            owner.files.fail(
+                lambda each: each.kind == "write" and each.path.endswith("commits"), errno.ENOSPC
+            )
         owner.manager = started(owner.files, owner.clock)
+        owner.files.heal()
         found = state_of(owner.manager)
         assert found in (owner.state, owner.after), f"all or nothing of {owner.step}"
         check_logs(owner.manager, owner.files)
         owner.state = owner.after = found
+        for _ in range(self.chance.randint(0, 3)):
+            self.produce()
+        owner.manager.commits.sweep(owner.clock.now_ms())
         if self.last is not None:
             self.commit_again(*self.last)
 

@@ -14,7 +14,7 @@ from stratalog.errors import CorruptBatchError, CorruptFileError
 from stratalog.records import BatchHeader, min_timestamp, read_header, read_headers
 from stratalog.storage.commits.checking import CheckedFile
 from stratalog.storage.commits.identity import refuse_other
-from stratalog.storage.commits.work import refuse_cut, refuse_lost, sync_file
+from stratalog.storage.commits.work import has_gone_on, refuse_cut, refuse_lost, sync_file
 from stratalog.storage.files import File, FileSystem
 from stratalog.storage.flushing import FlushTask
 from stratalog.storage.layout import LOG_SUFFIX, segment_file
@@ -50,7 +50,7 @@ def place_appended(
             refuse_lost(files, directory, staged, work["base_offset"])
         return
     is_new = not files.exists(path)
-    if is_new and work["position"]:
+    if is_new and (work["position"] or has_gone_on(files, directory, work["base_offset"])):
         refuse_cut(files, directory, work["base_offset"])
         return
     file = files.open(path, create=True)

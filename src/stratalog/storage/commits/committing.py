@@ -32,6 +32,7 @@ from stratalog.storage.commits.replacing import make_replacement
 from stratalog.storage.commits.restoring import RestoreWork
 from stratalog.storage.commits.rolling_forward import roll_forward
 from stratalog.storage.commits.staging import release_staging, sweep_staging
+from stratalog.storage.commits.unfinished import UnfinishedCommit
 from stratalog.storage.commits.work import PartitionWork, topic_id_of
 from stratalog.storage.directory import LogDirectory
 from stratalog.storage.janitor import Janitor
@@ -81,6 +82,11 @@ class StagingInUse:
                 raise CommitRefusedError(
                     f"staging {staging_id} was not held any longer, and is being swept away"
                 )
+            self._used.add(staging_id)
+
+    def keep(self, staging_id: str) -> None:
+        """Of a commit that is made, whoever has taken it."""
+        with self._guard:
             self._used.add(staging_id)
 
     def release(self, staging_id: str) -> None:
@@ -149,8 +155,8 @@ class LogCommits:
         self.pause: Callable[[], bool] = lambda: False
         self._janitor = janitor
         self._journals: dict[str, CommitJournal] = {}
-        self._under_way: dict[TopicPartition, Commit] = {}
-        self._unfinished: list[Commit] = []
+        self._under_way: dict[TopicPartition, Commit | UnfinishedCommit] = {}
+        self._unfinished: list[UnfinishedCommit] = []
         self._staging = StagingInUse()
         self.gate = Gate()
         self._is_stopping = False
@@ -175,9 +181,12 @@ class LogCommits:
         journal = CommitJournal(files, directory.path)
         journal.load()
         self._journals[directory.path] = journal
-        return roll_forward(
+        changed = roll_forward(
             files, directory.path, journal, forget_before_ms=self._forget_before_ms()
         )
+        for record in journal.pending.values():
+            self.leave_unfinished(directory, journal, record)
+        return changed
 
     def close(self) -> None:
         """Before the directories are let go of: nothing more is written. What is under way is
@@ -266,10 +275,9 @@ class LogCommits:
 
     def _refuse_busy(self, manifest: Manifest) -> None:
         for commit in self._under_way.values():
-            other = commit.manifest
-            if other.manifest_id == manifest.manifest_id:
+            if commit.manifest_id == manifest.manifest_id:
                 raise CommitBusyError(f"commit {manifest.manifest_id} is under way; try again")
-            app = other.app
+            app = commit.app
             if app is not None and manifest.app is not None and app.name == manifest.app.name:
                 # Whichever came second could be the lower version, and would never be made.
                 raise CommitBusyError(
@@ -277,7 +285,7 @@ class LogCommits:
                 )
         for part in manifest:
             if part.topic_partition in self._under_way:
-                other = self._under_way[part.topic_partition].manifest
+                other = self._under_way[part.topic_partition]
                 raise CommitBusyError(
                     f"{part.topic_partition} is part of commit {other.manifest_id}, which is under "
                     "way; try again"
@@ -365,14 +373,19 @@ class LogCommits:
         commit = self._under_way.get(topic_partition)
         return commit is not None and commit.is_decided
 
-    def ended(self, commit: "Commit") -> None:
-        for part in commit.manifest:
-            if self._under_way.get(part.topic_partition) is commit:
-                del self._under_way[part.topic_partition]
-        self._staging.release(commit.manifest.staging_id)
+    def ended(self, commit: "Commit | UnfinishedCommit") -> None:
+        for key in [key for key, each in self._under_way.items() if each is commit]:
+            del self._under_way[key]
+        self._staging.release(commit.staging_id)
 
-    def leave_unfinished(self, commit: "Commit") -> None:
-        self._unfinished.append(commit)
+    def leave_unfinished(
+        self, directory: LogDirectory, journal: CommitJournal, record: PendingCommit
+    ) -> None:
+        """All is done but for telling the journal: for the next sweep."""
+        unfinished = UnfinishedCommit(self, directory, journal, record)
+        self._unfinished.append(unfinished)
+        self._under_way.update(dict.fromkeys(unfinished.keys, unfinished))
+        self._staging.keep(unfinished.staging_id)
 
     # --- periodic work ------------------------------------------------------------------------
 

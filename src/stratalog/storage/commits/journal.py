@@ -2,7 +2,7 @@
 
     <log dir>/.stratalog-commits, a line for each record: CRC-32C in hex, a blank, JSON, newline
 
-    {"n": 1, "type": "journal", "version": 1}                 the first line of every journal
+    {"n": 1, "type": "journal", "version": 1, "records": 0}   the first line of every journal
     {"n": 2, "type": "commit", "id": …, "kind": …, "staging": …, "app": …, "at_ms": …,
      "work": [{"topic": …, "partition": …, "mode": …, …}]}    the commit, once it is durable
     {"n": 3, "type": "done", "id": …}                         nothing of it is left to be done
@@ -15,13 +15,15 @@ anybody, and is cut off. Anything else that cannot be read is damage. Then nobod
 committed, and the directory does not open: forgetting a commit would let it be made twice.
 
 Records that are not needed any more go when the file is rewritten, which is done when it has
-grown. An application's last version is remembered for good; other ids for a time.
+grown. An application's last version is remembered for good; other ids for a time. ``records`` says
+how many the file was rewritten with: it was synced before it got its name, so that no crash can
+take the end of those. Journals of earlier versions do not say it.
 """
 
 import json
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -93,7 +95,7 @@ class CommitJournal:
         self._guard = threading.RLock()
         self._exists = False
         self._end = self._rewritten_bytes = 0
-        self._number = 0
+        self._number = self._rewritten_number = 0
         self._by_id: dict[str, Committed] = {}
         self._by_app: dict[str, Committed] = {}
 
@@ -112,6 +114,8 @@ class CommitJournal:
             self._end += len(line)
         if self._number == 0:
             raise self._corrupt(0, "it does not begin as a journal does")
+        if self._number < self._rewritten_number:
+            raise self._corrupt(self._end, f"record {self._number + 1} cannot be read")
         self._exists = True
         if self._end < len(content):
             self._cut()
@@ -135,13 +139,15 @@ class CommitJournal:
         if not self._number and (kind != "journal" or record["version"] != VERSION):
             raise self._corrupt(0, f"it is not a journal of version {VERSION}")
         self._number = number
-        if kind == "commit":
+        if kind == "journal":
+            self._rewritten_number = number + int(record.get("records", 0))
+        elif kind == "commit":
             self._remember_pending(_pending(record))
         elif kind == "done":
             self.pending.pop(record["id"], None)
         elif kind == "known":
             self._remember(_known(record))
-        elif kind != "journal":
+        else:
             raise self._corrupt(self._end, f"nobody knows records of type {kind!r}")
 
     def _corrupt(self, position: int, reason: str) -> CorruptFileError:
@@ -178,12 +184,15 @@ class CommitJournal:
         self._remember(commit.committed)
 
     def _remember(self, committed: Committed) -> None:
-        if committed.app is not None:
-            last = self._by_app.get(committed.app.name)
-            if last is not None:
+        app = committed.app
+        if app is not None:
+            last = self._by_app.get(app.name)
+            if last is not None and last.app is not None:
+                if last.app.version > app.version:
+                    return  # a rewritten journal has what is pending behind what is done
                 # Its version speaks for it from now on.
                 self._by_id.pop(last.manifest_id, None)
-            self._by_app[committed.app.name] = committed
+            self._by_app[app.name] = committed
         self._by_id[committed.manifest_id] = committed
 
     # --- writing ------------------------------------------------------------------------------
@@ -275,10 +284,11 @@ class CommitJournal:
                     self.failure = error
                 raise
 
-    def _rewrite(self, records: Iterable[dict[str, Any]]) -> None:
+    def _rewrite(self, records: Sequence[dict[str, Any]]) -> None:
         number = self._number
         lines = []
-        for record in ({"type": "journal", "version": VERSION}, *records):
+        first = {"type": "journal", "version": VERSION, "records": len(records)}
+        for record in (first, *records):
             number += 1
             lines.append(_encode({"n": number, **record}))
         content = b"".join(lines)

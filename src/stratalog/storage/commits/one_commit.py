@@ -6,7 +6,7 @@ The steps are those of ``work``, for all logs together. After a step that raised
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from stratalog.errors import DiskError
 from stratalog.storage.commits.appending_work import AppendWork
 from stratalog.storage.commits.errors import CommitRefusedError
 from stratalog.storage.commits.journal import CommitJournal, Offsets, PendingCommit
-from stratalog.storage.commits.manifest import CommitKind, Manifest
+from stratalog.storage.commits.manifest import AppVersion, CommitKind, Manifest
 from stratalog.storage.commits.restoring import RestoreWork
 from stratalog.storage.commits.work import PartitionWork, WorkRecord
 from stratalog.storage.directory import LogDirectory
@@ -65,6 +65,23 @@ class Commit:
                 work.is_synced_together = self._is_synced_together
         self._record: PendingCommit | None = None
         self._error: DiskError | None = None
+
+    @property
+    def manifest_id(self) -> str:
+        return self.manifest.manifest_id
+
+    @property
+    def app(self) -> AppVersion | None:
+        return self.manifest.app
+
+    @property
+    def staging_id(self) -> str:
+        return self.manifest.staging_id
+
+    @property
+    def record(self) -> PendingCommit:
+        assert self._record is not None, f"{self.manifest_id} was not settled"
+        return self._record
 
     @property
     def logs(self) -> list[Log]:
@@ -176,7 +193,10 @@ class Commit:
         with self._writing():
             self._sync_together()
             self._for_each_work(self._complete_one)
-            self._close()
+            self._directory.state.syncs.refuse_any()
+            self.is_done = self._commits.finish_record(
+                self._journal, self.record, self._directory.path
+            )
 
     def _complete_one(self, work: PartitionWork) -> None:
         with self._unless_deleted(work):
@@ -184,7 +204,6 @@ class Commit:
 
     def finish(self) -> CommitResult:
         """Owner's thread."""
-        assert self._record is not None, f"{self.manifest.manifest_id} was not settled"
         for work in self._works:
             if not work.log.is_closed:
                 work.finish()
@@ -192,11 +211,11 @@ class Commit:
         if self.is_done:
             self._commits.ended(self)
         else:
-            self._commits.leave_unfinished(self)
+            self._commits.leave_unfinished(self._directory, self._journal, self.record)
         return CommitResult(
             status=COMMITTED,
-            manifest_id=self.manifest.manifest_id,
-            partitions=self._record.committed.offsets,
+            manifest_id=self.manifest_id,
+            partitions=self.record.committed.offsets,
         )
 
     def abandon(self) -> None:
@@ -243,18 +262,6 @@ class Commit:
         """So much that threads save more than they cost."""
         size_bytes = sum(part.size_bytes for part in self.manifest)
         return self.manifest.kind is CommitKind.APPEND and size_bytes >= MUCH_BYTES
-
-    def close(self) -> None:
-        """Tell the journal once more that nothing is left to be done, if that did not work."""
-        with suppress(DiskError), self._writing():
-            self._close()
-
-    def _close(self) -> None:
-        if self._record is not None and not self.is_done:
-            self._directory.state.syncs.refuse_any()
-            self.is_done = self._commits.finish_record(
-                self._journal, self._record, self._directory.path
-            )
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

@@ -59,7 +59,7 @@ def refuse_lost(files: FileSystem, directory: str, staged: str, base_offset: int
     """``staged`` was committed, and is neither in staging nor in the segment ``base_offset``. That
     is well if the log has gone on, so that it was there once; else its offsets, which somebody was
     told of, would be given to other records."""
-    if not _has_gone_on(files, directory, base_offset):
+    if not has_gone_on(files, directory, base_offset):
         raise CorruptFileError(
             staged,
             "was committed and is gone before it became part of its log; put it back, or set the "
@@ -70,7 +70,7 @@ def refuse_lost(files: FileSystem, directory: str, staged: str, base_offset: int
 def refuse_cut(files: FileSystem, directory: str, base_offset: int) -> None:
     """The segment ``base_offset`` has lost what lay before committed records, which was durable;
     unless the log has gone on, and it was cleaned or deleted since."""
-    if not _has_gone_on(files, directory, base_offset):
+    if not has_gone_on(files, directory, base_offset):
         raise CorruptFileError(
             segment_file(directory, base_offset, LOG_SUFFIX),
             "has lost the batch behind which records were committed; put the segment back as it "
@@ -78,7 +78,7 @@ def refuse_cut(files: FileSystem, directory: str, base_offset: int) -> None:
         )
 
 
-def _has_gone_on(files: FileSystem, directory: str, base_offset: int) -> bool:
+def has_gone_on(files: FileSystem, directory: str, base_offset: int) -> bool:
     return any(found > base_offset for found in log_sizes(files, directory))
 
 
