@@ -18,6 +18,7 @@ from stratalog.clock import Clock, SystemClock
 from stratalog.errors import CorruptFileError, DiskError, StorageError
 from stratalog.handover.backup_controller import copy_controller
 from stratalog.handover.backup_facts import KnownDirectory, learn_topics, topic_id_in
+from stratalog.handover.backup_side_files import producer_ids, read_indexes, read_snapshots
 from stratalog.scans.errors import DataLostError, MissingTopicError
 from stratalog.scans.leasing import Holding, LeaseRenewal, hold, release
 from stratalog.scans.places import SegmentPlaces
@@ -46,25 +47,17 @@ from stratalog.storage.backup.manifest import (
 from stratalog.storage.backup.store import BackupStore
 from stratalog.storage.checkpoint import format_id, read_epochs
 from stratalog.storage.directory import LogDirectory
-from stratalog.storage.files import File, FileSystem, OsFileSystem, read_file
+from stratalog.storage.files import File, FileSystem, OsFileSystem
 from stratalog.storage.inspection import ListedSegment, find_replicas
 from stratalog.storage.layout import (
-    INDEX_SUFFIXES,
     LEADER_EPOCH_CHECKPOINT,
     LOG_SUFFIX,
-    OFFSET_INDEX_SUFFIX,
-    SNAPSHOT_SUFFIX,
-    TIME_INDEX_SUFFIX,
-    TRANSACTION_INDEX_SUFFIX,
     TopicPartition,
     parse_replica_directory,
-    parse_segment_file,
     replica_directory,
     segment_file,
 )
-from stratalog.storage.ours import OwnFiles
 from stratalog.storage.readonly import ReadOnlyFileSystem
-from stratalog.storage.snapshots import decode_snapshot
 from stratalog.topic_names import CLUSTER_METADATA_TOPIC, KAFKAS_OWN_TOPICS
 
 _ALL = ScanIsolation.READ_UNCOMMITTED
@@ -378,7 +371,12 @@ class _Backup:
 
         segments = tuple(self.within(copy, wanted))
         end_offset = max([found.start_offset, *(each.end_offset for each in wanted)])
-        snapshots = self._snapshots(found, segments, end_offset)
+        snapshots = read_snapshots(
+            self.files,
+            found.directory,
+            {each.base_offset for each in segments} | {end_offset},
+            above=found.start_offset,
+        )
         return PartitionBackup(
             partition=found.topic_partition.partition,
             log_start_offset=found.start_offset,
@@ -388,7 +386,7 @@ class _Backup:
             snapshots={offset: self.copier.copy_bytes(data) for offset, data in snapshots.items()},
             log_end_offset=self._log_end(found),
             producer_id_max=max(
-                [-1, *(each.producer_id_max for each in segments), *_producer_ids(snapshots)]
+                [-1, *(each.producer_id_max for each in segments), *producer_ids(snapshots)]
             ),
         )
 
@@ -436,7 +434,9 @@ class _Backup:
             size_bytes=size_bytes,
             source=self._source_file(path, listed),
             open_log=lambda: _open(places),
-            read_indexes=lambda: self._read_indexes(found.directory, listed) if is_at_rest else {},
+            read_indexes=lambda: (
+                read_indexes(self.files, found.directory, listed) if is_at_rest else {}
+            ),
         )
 
     def _source_file(self, path: str, listed: ListedSegment) -> SourceFile:
@@ -448,25 +448,6 @@ class _Backup:
             inode=listed.inode, size_bytes=listed.size_bytes, modified_ns=entry.modified_ns
         )
 
-    def _read_indexes(self, directory: str, listed: ListedSegment) -> Mapping[str, bytes]:
-        """All that belong to a segment, or none: then whoever opens it builds them anew."""
-        found = {}
-        for suffix in INDEX_SUFFIXES:
-            path = segment_file(directory, listed.base_offset, suffix)
-            with suppress(DiskError):
-                if self.files.exists(path):
-                    found[suffix] = read_file(self.files, path)
-        entry = self.files.stat(segment_file(directory, listed.base_offset, LOG_SUFFIX))
-        is_same = entry is not None and entry.inode == listed.inode
-        # Without the offset index, Apache Kafka builds all of them again; without another, it does
-        # not, and records that were aborted would be read as if they had been committed.
-        needed = {OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX}
-        if listed.base_offset in OwnFiles(self.files, directory).aborts():
-            needed.add(TRANSACTION_INDEX_SUFFIX)
-        if not is_same or needed - set(found) or _is_preallocated(found[OFFSET_INDEX_SUFFIX]):
-            return {}
-        return found
-
     def _epochs(self, found: PartitionSnapshot) -> list[tuple[int, int]]:
         try:
             entries = read_epochs(self.files, f"{found.directory}/{LEADER_EPOCH_CHECKPOINT}")
@@ -474,33 +455,6 @@ class _Backup:
             self.notes.append(str(error))
             return []
         return [(each.epoch, each.start_offset) for each in entries]
-
-    def _snapshots(
-        self, found: PartitionSnapshot, segments: Sequence[StoredSegment], end_offset: int
-    ) -> dict[int, bytes]:
-        """Those where a segment begins, and the one at the end."""
-        wanted = {each.base_offset for each in segments} | {end_offset}
-        kept = {}
-        for entry in self.files.list(found.directory):
-            name = parse_segment_file(entry.name)
-            if name is None or name.kind != SNAPSHOT_SUFFIX or name.state:
-                continue
-            if name.offset in wanted and name.offset > found.start_offset:
-                with suppress(DiskError):
-                    kept[name.offset] = read_file(self.files, f"{found.directory}/{entry.name}")
-        return kept
-
-
-def _is_preallocated(entries: bytes) -> bool:
-    """Whether an offset index was never cut to its size: by who was killed, or rolls just now."""
-    return bool(entries) and not any(entries[-8:])
-
-
-def _producer_ids(snapshots: Mapping[int, bytes]) -> Iterator[int]:
-    for offset, data in snapshots.items():
-        with suppress(CorruptFileError):
-            for state in decode_snapshot(f"snapshot {offset}", data):
-                yield state.producer_id
 
 
 def _open(places: SegmentPlaces) -> File:

@@ -27,15 +27,18 @@ from stratalog.storage.backup.staging import BackupStaging, refuse_damaged
 from stratalog.storage.backup.store import BackupStore
 from stratalog.storage.commits.errors import CommitBusyError, CommitError
 from stratalog.storage.commits.manifest import CommitKind, Manifest
-from stratalog.storage.commits.staging import open_staging, release_staging, renew_staging
+from stratalog.storage.commits.staging import (
+    bytes_in_log,
+    open_staging,
+    release_staging,
+    renew_staging,
+)
 from stratalog.storage.commits.work import log_sizes
 from stratalog.storage.files import FileSystem, OsFileSystem
 from stratalog.storage.layout import TopicPartition
 from stratalog.topic_names import KAFKAS_OWN_TOPICS
 
 SECONDS = 600.0
-# Beside the segments: their indexes and time ranges, as a part of them.
-_INDEXES_PART = 100
 
 # Makes topics in the broker that runs, or deletes them; its address is known to whoever calls.
 MakeTopics = Callable[[Sequence[NewTopic]], None]
@@ -151,7 +154,7 @@ def _check_store(store: BackupStore, plan: RestorePlan) -> None:
 
 def _check_room(log_dir: str, files: FileSystem, plan: RestorePlan) -> None:
     """A full disk would be felt by whoever appends there."""
-    needed_bytes = plan.size_bytes + plan.size_bytes // _INDEXES_PART
+    needed_bytes = bytes_in_log(plan.size_bytes)
     reserve_bytes = owner_config(log_dir, {}).broker.log_dir_reserve_bytes
     free_bytes = files.free_bytes(log_dir)
     if needed_bytes and free_bytes < needed_bytes + reserve_bytes:

@@ -49,7 +49,12 @@ from stratalog.storage.cleaning.outside_work import (
 from stratalog.storage.cleaning.rewriting import CleanerStats
 from stratalog.storage.commits.errors import CommitBusyError, CommitError
 from stratalog.storage.commits.manifest import CommitKind, Manifest
-from stratalog.storage.commits.staging import open_staging, release_staging, renew_staging
+from stratalog.storage.commits.staging import (
+    bytes_in_log,
+    open_staging,
+    release_staging,
+    renew_staging,
+)
 from stratalog.storage.files import OsFileSystem
 
 if TYPE_CHECKING:
@@ -58,8 +63,6 @@ if TYPE_CHECKING:
 LEASE_SECONDS = 120.0
 _RENEW_SECONDS = 20.0
 _SORTED_ROWS = 2_000_000
-# Beside the segments: their indexes and time ranges, as a part of them.
-_INDEXES_PART = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +161,7 @@ class Compaction:
     def _check_room(self) -> None:
         """A full disk would be felt by whoever appends there: what is replaced goes only when all
         of the new is there."""
-        size_bytes = sum(each.bytes_before for each in self.chosen)
-        needed_bytes = size_bytes + size_bytes // _INDEXES_PART
+        needed_bytes = bytes_in_log(sum(each.bytes_before for each in self.chosen))
         free_bytes = self._files.free_bytes(self._log_dir)
         if free_bytes < needed_bytes + self._reserve_bytes:
             raise DiskFullError(

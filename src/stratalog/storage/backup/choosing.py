@@ -210,7 +210,8 @@ def _wanted(
     for each in backups:
         if each.created_ms < until_ms:
             # What it neither has nor has left out was gone by then.
-            kept = [log for log in found if log.topic_partition.topic in each.topics_left_out]
+            left_out = set(each.topics_left_out)
+            kept = [log for log in found if log.topic_partition.topic in left_out]
             found = _Logs([*kept, *_logs(each, topics)])
     # Of a later backup, topics that one of those before it would have if they had been there.
     new: set[str] | None = None

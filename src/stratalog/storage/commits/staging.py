@@ -45,6 +45,7 @@ from stratalog.storage.leases import cut_holder
 
 __all__ = [
     "StagedLogWriter",
+    "bytes_in_log",
     "digest_of",
     "hold_staging",
     "make_staging_directory",
@@ -65,12 +66,20 @@ _UNFINISHED_MS = 3_600_000
 _WAITING_BYTES = 1 << 20
 _WAITING_BUFFERS = 512
 _RECORDS_MAX = 2**31 - 1
+# Of a segment's bytes, as many of its indexes and time ranges.
+_INDEXES_PART = 100
 
 # How a batch begins: base offset, size of what follows that, partition leader epoch. Its CRC does
 # not cover them.
 PREFIX = struct.Struct(">qii")
 LOG_OVERHEAD_BYTES = 12
 NO_LEADER_EPOCH = -1
+
+
+def bytes_in_log(size_bytes: int) -> int:
+    """How much segments of ``size_bytes`` take with what their owner makes beside them: indexes and
+    time ranges."""
+    return size_bytes + size_bytes // _INDEXES_PART
 
 
 # --- the lease --------------------------------------------------------------------------------
