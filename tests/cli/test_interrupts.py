@@ -1,18 +1,19 @@
-"""Two steps that an interrupt does not come between."""
+"""Two steps that an interrupt does not come between, and calls in which one may get lost."""
 
 import signal
 import threading
+from contextlib import suppress
 
 import pytest
 
-from stratalog.cli.interrupts import interrupts_wait
+from hearing import interrupts_heard
+from stratalog.cli.interrupts import interrupts_stay, interrupts_wait
 
 
 @pytest.fixture(autouse=True)
 def interrupts_as_python_has_them():
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+    with interrupts_heard():
+        yield
 
 
 def test_an_interrupt_comes_when_both_steps_are_done():
@@ -74,3 +75,67 @@ def test_it_does_nothing_in_another_thread():
     thread.join()
 
     assert done == ["steps"]
+
+
+def lose_an_interrupt():
+    """As compiled code may that calls back."""
+    with suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_an_error_in_the_place_of_an_interrupt_is_one():
+    def steps():
+        with interrupts_stay():
+            lose_an_interrupt()
+            raise TypeError("expected header key to be text")
+
+    with pytest.raises(KeyboardInterrupt):
+        steps()
+
+
+def test_a_lost_interrupt_is_found_by_who_goes_on():
+    done = []
+
+    def steps():
+        with interrupts_stay() as look_up:
+            look_up()
+            lose_an_interrupt()
+            done.append("one")
+            look_up()
+            done.append("another")
+
+    with pytest.raises(KeyboardInterrupt):
+        steps()
+    assert done == ["one"]
+
+
+def test_an_error_without_an_interrupt_is_what_it_is():
+    with pytest.raises(TypeError), interrupts_stay():
+        raise TypeError
+
+
+def test_what_was_heard_and_seen_to_within_is_over():
+    def steps():
+        with interrupts_stay():
+            with suppress(KeyboardInterrupt), interrupts_stay():
+                signal.raise_signal(signal.SIGINT)
+            raise TypeError
+
+    with pytest.raises(TypeError):
+        steps()
+
+
+def test_two_steps_are_done_together_also_within():
+    done = []
+
+    def steps():
+        with interrupts_stay():
+            with suppress(KeyboardInterrupt), interrupts_wait():
+                signal.raise_signal(signal.SIGINT)
+                done.append("both")
+            lose_an_interrupt()
+            raise TypeError
+
+    with pytest.raises(KeyboardInterrupt):
+        steps()
+    assert done == ["both"]

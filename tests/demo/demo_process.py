@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from hearing import interrupts_heard
+
 # Enough for a machine that does ten other things.
 END_SECONDS = 600
 GONE_SECONDS = 60
@@ -84,7 +86,7 @@ def running_demo(
 ) -> Iterator[DemoProcess]:
     """Started in ``place``'s parent; both outputs go to one file beside it."""
     output = place.with_name(f"{place.name}.out")
-    with output.open("w") as file, _interrupts_heard():
+    with output.open("w") as file, interrupts_heard():
         process = subprocess.Popen(
             [sys.executable, *start, "demo", "--dir", str(place), *arguments],
             stdin=subprocess.DEVNULL,
@@ -103,17 +105,6 @@ def running_demo(
             process.wait()
             for pid in processes_of(place):
                 os.kill(pid, signal.SIGKILL)
-
-
-@contextmanager
-def _interrupts_heard() -> Iterator[None]:
-    """What is started here hears a Ctrl-C also where tests run in the background of a shell, which
-    has it ignored by all that it starts."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def figures(printed: str) -> dict[str, tuple[int, int]]:

@@ -15,6 +15,7 @@ import pytest
 
 from doc_pages import block_of
 from doc_shell import SECONDS, is_target
+from hearing import interrupts_heard
 from stratalog.demo.play import SCENES
 from stratalog.spark.session import SparkUnavailableError, check_available
 
@@ -48,7 +49,7 @@ def begun_and_stopped(command: list[str], home: Path) -> int:
     """The exit code, after a Ctrl-C in the second scene."""
     told = home / "told.txt"
     program = Path(sys.executable).parent / command[0]
-    with told.open("w") as output:
+    with told.open("w") as output, interrupts_heard():
         demo = subprocess.Popen(
             [str(program), *command[1:]],
             stdin=subprocess.DEVNULL,

@@ -16,7 +16,7 @@ from stratalog.cli.client import (
 )
 from stratalog.cli.consume_offsets import Bounds, Range, Start, resolve_end, resolve_start
 from stratalog.cli.failures import CommandError
-from stratalog.cli.interrupts import interrupts_wait
+from stratalog.cli.interrupts import interrupts_stay, interrupts_wait
 from stratalog.cli.output import write_error
 
 if TYPE_CHECKING:
@@ -74,8 +74,9 @@ class Reading:
     def run(self) -> None:
         consumer = self._connection.consumer(self._settings())
         try:
-            self._begin(consumer)
-            self._loop(consumer)
+            with interrupts_stay() as look_up:
+                self._begin(consumer)
+                self._loop(consumer, look_up)
         except KeyboardInterrupt:
             pass  # how a reading without an end is ended
         finally:
@@ -236,11 +237,12 @@ class Reading:
 
     # --- reading ------------------------------------------------------------------------------
 
-    def _loop(self, consumer: "Consumer") -> None:
+    def _loop(self, consumer: "Consumer", look_up: Callable[[], None]) -> None:
         wanted = self._wanted
         output = sys.stdout.buffer
         heard_at = time.monotonic()
         while not self._is_done():
+            look_up()
             room = _BATCH
             if wanted.max_messages is not None:
                 room = min(room, wanted.max_messages - self.count)

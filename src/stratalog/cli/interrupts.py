@@ -1,13 +1,14 @@
 """Ctrl-C at times when a KeyboardInterrupt, wherever it happens to come, would be wrong.
 
 Where two steps must both be done, or neither, it waits for the second. Where nothing has begun
-yet, or all is done, the process is left at once.
+yet, or all is done, the process is left at once. Where compiled code is called, which may lose a
+KeyboardInterrupt that comes within it or make another error of it, it is not forgotten.
 """
 
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from stratalog.cli.failures import INTERRUPTED
@@ -26,23 +27,56 @@ def leaves_at_once() -> Iterator[None]:
     if not _is_ours():
         yield
         return
-    signal.signal(signal.SIGINT, _leave)
+    before = signal.signal(signal.SIGINT, _leave)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)
 
 
 def _leave(_number: int, _frame: object) -> None:
     os._exit(INTERRUPTED)
 
 
+class _Remembering:
+    """A handler that raises, and knows afterwards that it has."""
+
+    def __init__(self) -> None:
+        self._has_heard = False
+
+    def __call__(self, _number: int, _frame: object) -> None:
+        self._has_heard = True
+        raise KeyboardInterrupt
+
+    def look_up(self) -> None:
+        if self._has_heard:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def interrupts_stay() -> Iterator[Callable[[], None]]:
+    """An error of the block after a Ctrl-C is a KeyboardInterrupt. What it yields is for those who
+    go round and round: calling it raises one that was lost."""
+    if not _is_ours():
+        yield lambda: None
+        return
+    handler = _Remembering()
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield handler.look_up
+    except Exception:
+        handler.look_up()
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _is_ours() -> bool:
     """Not if somebody else handles it, or has it ignored, or outside the main thread."""
-    return (
-        threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    )
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    handler = signal.getsignal(signal.SIGINT)
+    return handler is signal.default_int_handler or isinstance(handler, _Remembering)
 
 
 @contextmanager
@@ -63,10 +97,10 @@ def interrupts_wait() -> Iterator[None]:
             raise KeyboardInterrupt
         is_waiting = True
 
-    signal.signal(signal.SIGINT, note)
+    before = signal.signal(signal.SIGINT, note)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)
         if is_waiting:
             raise KeyboardInterrupt

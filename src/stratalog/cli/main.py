@@ -25,13 +25,14 @@ def main() -> None:
 
 
 def _main(arguments: list[str]) -> int:
-    from stratalog.cli.interrupts import leaves_at_once
+    from stratalog.cli.interrupts import interrupts_stay, leaves_at_once
 
     if arguments[:1] == ["serve"]:
         return run_serve(arguments[1:])
     with leaves_at_once():
         from stratalog.cli.app import run
-    return run(arguments)
+    with interrupts_stay():
+        return run(arguments)
 
 
 def run_serve(arguments: list[str]) -> int:

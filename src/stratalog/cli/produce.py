@@ -26,6 +26,7 @@ from stratalog.cli.client import (
 )
 from stratalog.cli.client_names import NameArgument, OneTopicOption, one_name
 from stratalog.cli.failures import CommandError, UsageError
+from stratalog.cli.interrupts import interrupts_stay
 from stratalog.cli.optional_values import OptionalValues
 from stratalog.cli.output import (
     OutputFormat,
@@ -178,8 +179,10 @@ def produce(
         producer = wanted.producer(settings)
         sending = _Sending(producer, chosen, partition, fixed, is_sync=sync)
         try:
-            for key, value, own in reader.records(watched):
-                sending.send(key, value, own)
+            with interrupts_stay() as look_up:
+                for key, value, own in reader.records(watched):
+                    sending.send(key, value, own)
+                    look_up()
         except KeyboardInterrupt:
             pass
         finally:

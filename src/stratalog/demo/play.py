@@ -11,10 +11,8 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType
 
 from rich.text import Text
 
@@ -47,6 +45,7 @@ from stratalog.demo.stage import (
     own_output,
     stage,
 )
+from stratalog.demo.stopping import Stopped, stoppable
 from stratalog.errors import StratalogError
 
 # What moves hides it, and may have been stopped at any point.
@@ -67,10 +66,6 @@ SCENES: tuple[tuple[str, str, Callable[[Stage], Outcome]], ...] = (
 )
 
 
-class _Stopped(BaseException):
-    """A signal that asks to stop; ``args`` has its number."""
-
-
 def play(directory: Path, *, scale: float = 1.0) -> int:
     """Run the demo in ``directory``; its exit code."""
     if sys.stdout is None or sys.stderr is None:
@@ -79,32 +74,14 @@ def play(directory: Path, *, scale: float = 1.0) -> int:
     settle_environment()
     with open_folder(directory) as folder:
         try:
-            with stoppable(), own_output(folder.others) as output:
-                screen = Screen(output, scenes=len(SCENES))
+            with stoppable() as request, own_output(folder.others) as output:
+                screen = Screen(output, scenes=len(SCENES), look_up=request.look_up)
                 return _run(folder, screen, Sizes(scale))
-        except (_Stopped, KeyboardInterrupt) as stopped:
+        except (Stopped, KeyboardInterrupt) as stopped:
             if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
                 sys.stdout.write(_SHOW_CURSOR)
             sys.stdout.write(f"\nStopped; what there was until then is in {_near(folder.path)}.\n")
             return 128 + (stopped.args[0] if stopped.args else signal.SIGINT)
-
-
-@contextmanager
-def stoppable() -> Iterator[None]:
-    """Ctrl-C, and what a closed terminal or a supervisor sends, end the scene that plays; not what
-    is ignored already, as ``nohup`` has it."""
-
-    def stop(number: int, _frame: FrameType | None) -> None:
-        raise _Stopped(number)
-
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    heard = [each for each in numbers if signal.getsignal(each) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, stop) for number in heard}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _run(folder: DemoFolder, screen: Screen, sizes: Sizes) -> int:

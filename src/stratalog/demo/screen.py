@@ -37,10 +37,16 @@ def _terminal_width(file: TextIO) -> int:
 
 
 class Screen:
-    """Writes to ``file``; ``scenes`` is how many there will be."""
+    """Writes to ``file``; ``scenes`` is how many there will be. ``look_up`` is called where a scene
+    begins, or says something, or tells how far it is, and may end it by what it raises."""
 
     def __init__(
-        self, file: TextIO, *, scenes: int = 0, now: Callable[[], float] = time.monotonic
+        self,
+        file: TextIO,
+        *,
+        scenes: int = 0,
+        look_up: Callable[[], None] = lambda: None,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.console = Console(file=file, highlight=False, markup=False, emoji=False)
         if not self.console.is_terminal:
@@ -52,6 +58,7 @@ class Screen:
         self.is_moving = self.console.is_terminal and not self.console.is_dumb_terminal
         self._scenes = scenes
         self._scene = 0
+        self.look_up = look_up
         self._now = now
 
     def title(self, text: str, below: str) -> None:
@@ -59,6 +66,7 @@ class Screen:
         self.console.print(Text(below, style="dim"))
 
     def scene(self, title: str) -> None:
+        self.look_up()
         self._scene += 1
         head = Text.assemble(
             (f"{self._scene}/{self._scenes} ", "dim"), (title, "bold cyan"), overflow="fold"
@@ -67,6 +75,7 @@ class Screen:
         self.console.print(head)
 
     def say(self, text: str | Text, style: str = "") -> None:
+        self.look_up()
         shown = Text(text, style=style) if isinstance(text, str) else text
         # Not by Padding, which fills lines up with blanks: they are in the way of who copies.
         for line in shown.wrap(self.console, max(self.console.width - len(_INDENT), 20)):
@@ -113,6 +122,7 @@ class Screen:
             return bar if picture is None else Group(Padding(picture(), (0, 0, 0, 4)), bar)
 
         def update(done: int, known: int | None = None) -> None:
+            self.look_up()
             of = known if known is not None else total
             counted = f"{done:,}" if of is None else f"{done:,} of {of:,}"
             bar.update(task, completed=done, total=of, counted=counted)
@@ -134,6 +144,7 @@ class _PlainProgress:
         self._told = now()
 
     def update(self, done: int, known: int | None = None) -> None:
+        self._screen.look_up()
         if self._now() - self._told < PLAIN_EVERY_SECONDS:
             return
         self._told = self._now()
