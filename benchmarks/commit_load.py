@@ -26,7 +26,8 @@ from benchmarks.measurement import Bar, Outcome, Peer, lower, quantile
 from stratalog.clock import SystemClock
 from stratalog.handover import Handover, open_handover
 from stratalog.storage.commits.manifest import AppVersion, CommitKind, Manifest, PartitionManifest
-from stratalog.storage.commits.staging import StagedLogWriter, open_staging, staging_directory
+from stratalog.storage.commits.staged_log import StagedLogWriter
+from stratalog.storage.commits.staging import open_staging, staging_directory
 from stratalog.storage.files import OsFileSystem
 
 COMMIT_BYTES = scaled(1_000_000_000)

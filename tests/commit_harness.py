@@ -15,7 +15,8 @@ from stratalog.storage.commits.manifest import (
     Manifest,
     PartitionManifest,
 )
-from stratalog.storage.commits.staging import StagedLogWriter, open_staging, staging_directory
+from stratalog.storage.commits.staged_log import StagedLogWriter
+from stratalog.storage.commits.staging import open_staging, staging_directory
 from stratalog.storage.files import FileSystem
 from stratalog.storage.layout import TopicPartition, replica_directory
 from stratalog.storage.log import Log

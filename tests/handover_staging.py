@@ -13,7 +13,8 @@ from stratalog.storage.commits.manifest import (
     Manifest,
     PartitionManifest,
 )
-from stratalog.storage.commits.staging import StagedLogWriter, open_staging, staging_directory
+from stratalog.storage.commits.staged_log import StagedLogWriter
+from stratalog.storage.commits.staging import open_staging, staging_directory
 from stratalog.storage.files import OsFileSystem
 
 START_MS = 1_700_000_000_000

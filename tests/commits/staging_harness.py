@@ -13,7 +13,8 @@ from stratalog.storage.commits.manifest import (
     PartitionManifest,
     StagedFile,
 )
-from stratalog.storage.commits.staging import StagedLogWriter, digest_of, staging_directory
+from stratalog.storage.commits.staged_log import StagedLogWriter, digest_of
+from stratalog.storage.commits.staging import staging_directory
 from stratalog.storage.files import FileSystem
 from stratalog.testing import SimulatedFileSystem
 

@@ -21,7 +21,8 @@ from open_files import open_files_in
 from stratalog.errors import DiskError, DiskFullError
 from stratalog.records import read_headers
 from stratalog.storage.commits.errors import StagedFileError
-from stratalog.storage.commits.staging import StagedLogWriter, staging_directory
+from stratalog.storage.commits.staged_log import StagedLogWriter
+from stratalog.storage.commits.staging import staging_directory
 from stratalog.storage.files import OsFileSystem
 from stratalog.testing import strategies
 

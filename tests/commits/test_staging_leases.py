@@ -2,7 +2,7 @@
 
 import errno
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,17 +11,19 @@ from hypothesis import strategies as st
 from staging_harness import DIRECTORY, LOG_DIR, NOW_MS, STAGING_ID, batch, new_disk, stage
 
 from stratalog.errors import DiskError
+from stratalog.storage.commits.staged_log import StagedLogWriter
 from stratalog.storage.commits.staging import (
     STAGING_MS_MAX,
     open_staging,
     release_staging,
+    release_unused_staging,
     renew_staging,
     staged_partitions,
     staging_directory,
     staging_until_ms,
     sweep_staging,
 )
-from stratalog.storage.files import Entry, FileSystem, OsFileSystem
+from stratalog.storage.files import Entry, FileSystem, OsFile, OsFileSystem
 from stratalog.storage.layout import TopicPartition, staging_file
 from stratalog.testing import ManualClock, SimulatedFileSystem
 
@@ -302,3 +304,109 @@ def test_a_link_in_the_place_of_staging_is_not_followed(tmp_path: Path) -> None:
 
     assert swept == [IDS[1]]
     assert (precious / "file").read_bytes() == b"kept"
+
+
+# --- one of several fails, and goes ---------------------------------------------------------------
+
+
+class Interleaved(OsFileSystem):
+    """A disk on which somebody else does all of theirs just before the operation of that number."""
+
+    def __init__(self, number: int, other: Callable[[], None]) -> None:
+        self._left = number
+        self._other = other
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there was such an operation."""
+        return self._left < 0
+
+    def _step(self) -> None:
+        self._left -= 1
+        if self._left == -1:
+            self._other()
+
+    def open(self, path: str, *, create: bool = False, writable: bool = True) -> OsFile:
+        self._step()
+        return super().open(path, create=create, writable=writable)
+
+    def exists(self, path: str) -> bool:
+        self._step()
+        return super().exists(path)
+
+    def stat(self, path: str) -> Entry | None:
+        self._step()
+        return super().stat(path)
+
+    def list(self, path: str) -> list[Entry]:
+        self._step()
+        return super().list(path)
+
+    def make_directory(self, path: str) -> None:
+        self._step()
+        super().make_directory(path)
+
+    def remove_directory(self, path: str) -> None:
+        self._step()
+        super().remove_directory(path)
+
+    def unlink(self, path: str, *, missing_ok: bool = False) -> None:
+        self._step()
+        super().unlink(path, missing_ok=missing_ok)
+
+
+class Lost(Exception):
+    pass
+
+
+@pytest.mark.parametrize("who_is_interrupted", ["the one that goes", "the one that stages"])
+def test_who_goes_takes_the_lease_or_the_other_keeps_it_wherever_they_meet(
+    tmp_path: Path, who_is_interrupted: str
+) -> None:
+    outcomes = set()
+    for number in range(100):
+        log_dir = tmp_path / f"{number}"
+        for partition in range(3):
+            (log_dir / f"orders-{partition}").mkdir(parents=True)
+        staging_id = open_staging(
+            OsFileSystem(), str(log_dir), holder="", seconds=60, clock=ManualClock()
+        )
+        is_whole = _meet(log_dir, staging_id, number, who_is_interrupted)
+        if is_whole is None:
+            break
+        outcomes.add(is_whole)
+        files = [each for each in log_dir.rglob("*") if each.is_file()]
+        is_held = Path(staging_file(str(log_dir), staging_id)) in files
+        assert (len(files), is_held) == ((2, True) if is_whole else (0, False))
+    assert number > 3
+    assert outcomes == {True, False}
+
+
+def _meet(log_dir: Path, staging_id: str, number: int, who_is_interrupted: str) -> bool | None:
+    """Whether what was staged is held; None if there are no more moments to meet at."""
+    written: list[bool] = []
+
+    def go(files: FileSystem) -> None:
+        release_unused_staging(files, str(log_dir), staging_id)
+
+    def stage(files: FileSystem) -> None:
+        def check_held() -> None:
+            if staging_until_ms(files, str(log_dir), staging_id) is None:
+                raise Lost
+
+        directory = staging_directory(f"{log_dir}/orders-1", staging_id)
+        writer = StagedLogWriter(
+            files, directory, "00000-0", segment_bytes=1 << 20, check_held=check_held
+        )
+        try:
+            writer.append(batch())
+            writer.finish()
+            written.append(True)
+        except Lost:
+            writer.discard()
+            written.append(False)
+
+    first, second = (go, stage) if who_is_interrupted == "the one that goes" else (stage, go)
+    disk = Interleaved(number, lambda: second(OsFileSystem()))
+    first(disk)
+    return written[0] if disk.is_over else None

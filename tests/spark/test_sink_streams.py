@@ -148,6 +148,7 @@ def test_a_row_that_cannot_be_written_stops_the_query_and_its_batch(spark, home)
         run(stream, home, topic=None)
 
     assert sorted(values_in(home / "logs", "orders")) == expected(10)
+    assert left_behind(home / "logs") == []
 
 
 def test_a_query_with_wrong_options_does_not_start(spark, home):

@@ -28,7 +28,7 @@ from stratalog.spark.sink_tasks import stage_rows
 from stratalog.storage.commits.manifest import AppVersion
 from stratalog.storage.commits.staging import open_staging, release_staging, staging_until_ms
 from stratalog.storage.files import OsFileSystem
-from stratalog.storage.layout import TopicPartition, staging_directory, staging_file
+from stratalog.storage.layout import TopicPartition, staging_directory
 from stratalog.testing import ManualClock, SimulatedFileSystem
 
 NOW_MS = 1_700_000_000_123
@@ -232,7 +232,7 @@ def test_a_row_that_cannot_be_written_is_named_and_nothing_is_left(
     assert (caught.value.task, caught.value.row, caught.value.column) == (4, 10 + row, column)
     assert sentence in str(caught.value)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
-    assert files_in(tmp_path) == [Path(staging_file(str(tmp_path), STAGING_ID))]
+    assert left_behind(tmp_path) == []
 
 
 def test_no_batch_is_larger_than_a_segment(tmp_path):
@@ -377,7 +377,24 @@ def test_a_task_whose_rows_fail_leaves_nothing_staged(tmp_path):
             rows(), plan_of(tmp_path), TaskPlace(task=0, attempt=0), OsFileSystem(), ManualClock()
         )
 
-    assert files_in(tmp_path) == [Path(staging_file(str(tmp_path), STAGING_ID))]
+    assert files_in(tmp_path) == []
+    assert list(tmp_path.rglob(STAGING_ID)) == []
+
+
+WRONG = {"topic": "orders", "partition": 9, "value": b"v"}
+
+
+def test_a_task_that_fails_leaves_what_others_have_staged_and_the_lease(tmp_path):
+    plan = plan_of(tmp_path)
+    good = {"topic": "orders", "partition": 1, "value": b"v"}
+    staged = stage(plan, batch_of([good]), task=1)
+
+    with pytest.raises(SinkRowError):
+        stage(plan, batch_of([good]), batch_of([WRONG]))
+
+    assert len(staged_records(plan, staged)) == 1
+    assert staging_until_ms(OsFileSystem(), plan.path, STAGING_ID) is not None
+    assert len(files_in(tmp_path)) == 2
 
 
 def test_a_manifest_has_files_by_task_and_then_by_number(tmp_path):
@@ -491,7 +508,7 @@ def test_a_task_imports_nothing_that_changes_a_log():
         [sys.executable, "-c", program], check=True, capture_output=True, text=True
     ).stdout.split()
 
-    assert "stratalog.storage.commits.staging" in told
+    assert "stratalog.storage.commits.staged_log" in told
     for each in told:
         assert not each.startswith(("stratalog.broker", "stratalog.handover", "stratalog.metadata"))
         assert each not in ("stratalog.storage.log", "stratalog.storage.manager")

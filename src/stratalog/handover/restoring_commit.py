@@ -27,12 +27,8 @@ from stratalog.storage.backup.staging import BackupStaging, refuse_damaged
 from stratalog.storage.backup.store import BackupStore
 from stratalog.storage.commits.errors import CommitBusyError, CommitError
 from stratalog.storage.commits.manifest import CommitKind, Manifest
-from stratalog.storage.commits.staging import (
-    bytes_in_log,
-    open_staging,
-    release_staging,
-    renew_staging,
-)
+from stratalog.storage.commits.staged_log import bytes_in_log
+from stratalog.storage.commits.staging import open_staging, release_staging, renew_staging
 from stratalog.storage.commits.work import log_sizes
 from stratalog.storage.files import FileSystem, OsFileSystem
 from stratalog.storage.layout import TopicPartition

@@ -49,12 +49,8 @@ from stratalog.storage.cleaning.outside_work import (
 from stratalog.storage.cleaning.rewriting import CleanerStats
 from stratalog.storage.commits.errors import CommitBusyError, CommitError
 from stratalog.storage.commits.manifest import CommitKind, Manifest
-from stratalog.storage.commits.staging import (
-    bytes_in_log,
-    open_staging,
-    release_staging,
-    renew_staging,
-)
+from stratalog.storage.commits.staged_log import bytes_in_log
+from stratalog.storage.commits.staging import open_staging, release_staging, renew_staging
 from stratalog.storage.files import OsFileSystem
 
 if TYPE_CHECKING:

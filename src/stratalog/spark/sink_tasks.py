@@ -27,10 +27,11 @@ from stratalog.spark.sink_errors import SinkError, SinkRowError, StagingLostErro
 from stratalog.spark.sink_plan import SinkPlan, SinkTopic, StagedRows, TaskPlace
 from stratalog.spark.sink_rows import RowNumbers, split_by_topic
 from stratalog.storage.commits.manifest import StagedFile
+from stratalog.storage.commits.staged_log import StagedLogWriter
 from stratalog.storage.commits.staging import (
-    StagedLogWriter,
     hold_staging,
     open_staging,
+    release_unused_staging,
     renew_staging,
     staging_directory,
     staging_until_ms,
@@ -152,8 +153,13 @@ class _Task:
         )
 
     def discard(self) -> None:
+        """The last to go takes the lease along, if it was opened by tasks: no driver knows of it
+        where none of them has told anything."""
         for each in self._topics.values():
             each.discard()
+        if self._was_opened and not self._plan.is_opened:
+            with suppress(DiskError):
+                release_unused_staging(self._files, self._plan.path, self._plan.staging_id)
 
     def check_there(self, error: DiskError) -> None:
         """Whether it is the partition that is gone, where a file was not found."""

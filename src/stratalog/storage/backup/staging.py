@@ -11,7 +11,8 @@ from stratalog.storage.backup.restore_plan import RestoredPartition, RestoredSeg
 from stratalog.storage.backup.store import BackupStore
 from stratalog.storage.commits.manifest import PartitionManifest, StagedFile
 from stratalog.storage.commits.restoring import staged_name
-from stratalog.storage.commits.staging import digest_of, make_staging_directory, staging_directory
+from stratalog.storage.commits.staged_log import digest_of, make_staging_directory
+from stratalog.storage.commits.staging import staging_directory
 from stratalog.storage.files import FileSystem
 
 

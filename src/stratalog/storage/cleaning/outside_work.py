@@ -38,7 +38,7 @@ from stratalog.storage.cleaning.rewriting import CleanerStats, RoundPlan, Source
 from stratalog.storage.cleaning.round_json import OutsideRound
 from stratalog.storage.cleaning.staged import StagedRound, check_held
 from stratalog.storage.commits.manifest import StagedFile
-from stratalog.storage.commits.staging import make_staging_directory
+from stratalog.storage.commits.staged_log import make_staging_directory
 from stratalog.storage.files import read_file
 from stratalog.storage.layout import staging_directory
 

@@ -19,12 +19,8 @@ from stratalog.storage.cleaning.marks import decide, sources_span
 from stratalog.storage.cleaning.rewriting import RoundPlan, RoundWork, Source, Work
 from stratalog.storage.commits.kept_digest import kept_digest
 from stratalog.storage.commits.manifest import StagedFile
-from stratalog.storage.commits.staging import (
-    make_staging_directory,
-    release_staging,
-    staging_directory,
-    staging_until_ms,
-)
+from stratalog.storage.commits.staged_log import make_staging_directory
+from stratalog.storage.commits.staging import release_staging, staging_directory, staging_until_ms
 from stratalog.storage.files import FileSystem
 from stratalog.storage.layout import CLEANED_SUFFIX, LOG_SUFFIX, TRANSACTION_INDEX_SUFFIX
 

@@ -45,7 +45,7 @@ from stratalog.storage.commits.merging import (
     rebase,
     rebase_file,
 )
-from stratalog.storage.commits.staging import (
+from stratalog.storage.commits.staged_log import (
     LOG_OVERHEAD_BYTES,
     NO_LEADER_EPOCH,
     PREFIX,

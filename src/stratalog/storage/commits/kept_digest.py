@@ -6,7 +6,7 @@ As ``digest_of``, over CRCs, and over what no CRC covers besides: base offsets a
 from collections.abc import Iterable
 
 from stratalog.records import BatchHeader
-from stratalog.storage.commits.staging import digest_of
+from stratalog.storage.commits.staged_log import digest_of
 
 _LOW = 0xFFFF_FFFF
 

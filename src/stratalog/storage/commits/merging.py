@@ -19,7 +19,7 @@ from stratalog.records import BatchHeader, SegmentScan, TimeRangeGather, read_he
 from stratalog.storage.commits.errors import StagedFileError
 from stratalog.storage.commits.identity import FileIdentity, identify
 from stratalog.storage.commits.manifest import StagedFile
-from stratalog.storage.commits.staging import LOG_OVERHEAD_BYTES, PREFIX
+from stratalog.storage.commits.staged_log import LOG_OVERHEAD_BYTES, PREFIX
 from stratalog.storage.files import File, FileSystem, begin_sync
 from stratalog.storage.index import RELATIVE_OFFSET_MAX, OffsetIndex, TimeIndex
 from stratalog.storage.layout import (
