@@ -3,6 +3,7 @@
 import errno
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -310,11 +311,13 @@ def test_a_link_in_the_place_of_staging_is_not_followed(tmp_path: Path) -> None:
 
 
 class Interleaved(OsFileSystem):
-    """A disk on which somebody else does all of theirs just before the operation of that number."""
+    """A disk on which somebody else does all of theirs just before the operation of that number;
+    and where one operation fails, so many behind it."""
 
-    def __init__(self, number: int, other: Callable[[], None]) -> None:
+    def __init__(self, number: int, other: Callable[[], None], fails_behind: int | None) -> None:
         self._left = number
         self._other = other
+        self._fails_at = None if fails_behind is None else -1 - fails_behind
 
     @property
     def is_over(self) -> bool:
@@ -325,6 +328,8 @@ class Interleaved(OsFileSystem):
         self._left -= 1
         if self._left == -1:
             self._other()
+        if self._left == self._fails_at:
+            raise DiskError("look into", "a directory", errno.EMFILE, "too many open files")
 
     def open(self, path: str, *, create: bool = False, writable: bool = True) -> OsFile:
         self._step()
@@ -359,9 +364,15 @@ class Lost(Exception):
     pass
 
 
-@pytest.mark.parametrize("who_is_interrupted", ["the one that goes", "the one that stages"])
+GOES, STAGES = "the one that goes", "the one that stages"
+
+
+@pytest.mark.parametrize(
+    ("who_is_interrupted", "fails_behind"),
+    [(GOES, None), (STAGES, None), *((GOES, behind) for behind in range(8))],
+)
 def test_who_goes_takes_the_lease_or_the_other_keeps_it_wherever_they_meet(
-    tmp_path: Path, who_is_interrupted: str
+    tmp_path: Path, who_is_interrupted: str, fails_behind: int | None
 ) -> None:
     outcomes = set()
     for number in range(100):
@@ -371,23 +382,36 @@ def test_who_goes_takes_the_lease_or_the_other_keeps_it_wherever_they_meet(
         staging_id = open_staging(
             OsFileSystem(), str(log_dir), holder="", seconds=60, clock=ManualClock()
         )
-        is_whole = _meet(log_dir, staging_id, number, who_is_interrupted)
+        is_whole = _meet(log_dir, staging_id, number, who_is_interrupted, fails_behind)
         if is_whole is None:
             break
         outcomes.add(is_whole)
-        files = [each for each in log_dir.rglob("*") if each.is_file()]
-        is_held = Path(staging_file(str(log_dir), staging_id)) in files
-        assert (len(files), is_held) == ((2, True) if is_whole else (0, False))
+        files = [each for each in log_dir.rglob("*") if each.is_file() and each.suffix != ".tmp"]
+        lease = Path(staging_file(str(log_dir), staging_id))
+        if is_whole:
+            assert lease in files
+            assert len(files) == 2
+        elif fails_behind is None:
+            assert files == []
+        else:
+            assert files in ([], [lease])  # who cannot look leaves it
     assert number > 3
     assert outcomes == {True, False}
 
 
-def _meet(log_dir: Path, staging_id: str, number: int, who_is_interrupted: str) -> bool | None:
+def _meet(
+    log_dir: Path,
+    staging_id: str,
+    number: int,
+    who_is_interrupted: str,
+    fails_behind: int | None,
+) -> bool | None:
     """Whether what was staged is held; None if there are no more moments to meet at."""
     written: list[bool] = []
 
     def go(files: FileSystem) -> None:
-        release_unused_staging(files, str(log_dir), staging_id)
+        with suppress(DiskError):
+            release_unused_staging(files, str(log_dir), staging_id)
 
     def stage(files: FileSystem) -> None:
         def check_held() -> None:
@@ -406,7 +430,7 @@ def _meet(log_dir: Path, staging_id: str, number: int, who_is_interrupted: str) 
             writer.discard()
             written.append(False)
 
-    first, second = (go, stage) if who_is_interrupted == "the one that goes" else (stage, go)
-    disk = Interleaved(number, lambda: second(OsFileSystem()))
+    first, second = (stage, go) if who_is_interrupted == STAGES else (go, stage)
+    disk = Interleaved(number, lambda: second(OsFileSystem()), fails_behind)
     first(disk)
     return written[0] if disk.is_over else None

@@ -397,6 +397,23 @@ def test_a_task_that_fails_leaves_what_others_have_staged_and_the_lease(tmp_path
     assert len(files_in(tmp_path)) == 2
 
 
+def test_a_task_that_fails_is_not_in_the_way_of_one_that_holds_rows_alone(tmp_path):
+    plan = plan_of(tmp_path)
+    good = batch_of([{"topic": "orders", "partition": 1, "value": b"v"}])
+
+    def rows():
+        yield good
+        with pytest.raises(SinkRowError):
+            stage(plan, good, batch_of([WRONG]))
+        yield good
+
+    place = TaskPlace(task=1, attempt=0)
+    staged = stage_rows(rows(), plan, place, OsFileSystem(), ManualClock(NOW_MS))
+
+    (records,) = staged_records(plan, staged).values()
+    assert len(records) == 2
+
+
 def test_a_manifest_has_files_by_task_and_then_by_number(tmp_path):
     plan = make_plan(
         tmp_path,
@@ -485,10 +502,10 @@ def test_a_task_holds_what_its_driver_has_opened_no_longer_than_it_may(tmp_path)
 
 
 def test_a_task_whose_staging_was_taken_away_ends(tmp_path):
-    plan = replace(plan_of(tmp_path), staging_seconds=0)
+    plan = plan_of(tmp_path, staging_seconds=0, batch_bytes=1)  # each row is written as it comes
 
     def rows():
-        yield batch_of([{"topic": "orders", "value": b"v"}])
+        yield batch_of([{"topic": "orders", "value": b"v"}] * 9)
         release_staging(OsFileSystem(), str(tmp_path), STAGING_ID)
         while True:  # until the thread that renews it has seen that
             yield batch_of([{"topic": "orders", "value": b"v"}])

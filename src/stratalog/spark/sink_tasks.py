@@ -81,7 +81,7 @@ class _Task:
         self._awake = _Awake()
         self._row_count = 0
         self._open_bytes = 0
-        self._was_opened = plan.is_opened
+        self._has_opened = False
         self._is_lost = False
 
     @contextmanager
@@ -105,7 +105,7 @@ class _Task:
     def _renew(self) -> None:
         """Hold what this task or others have staged. What nobody has opened yet is not lost."""
         plan = self._plan
-        was_opened = self._was_opened  # before it is looked for: it may be opened meanwhile
+        was_opened = plan.is_opened or self._has_opened  # as it was before it is looked for
         with suppress(DiskError):  # there are two more times before it is over
             is_held = renew_staging(
                 self._files, plan.path, plan.staging_id, plan.staging_seconds, self._clock
@@ -157,7 +157,7 @@ class _Task:
         where none of them has told anything."""
         for each in self._topics.values():
             each.discard()
-        if self._was_opened and not self._plan.is_opened:
+        if self._has_opened:
             with suppress(DiskError):
                 release_unused_staging(self._files, self._plan.path, self._plan.staging_id)
 
@@ -182,13 +182,14 @@ class _Task:
             )
             raise SinkRowError(self._place.task, row_numbers[0], TOPIC, reason)
         if not self._topics:
-            self._open_staging()
+            self._check_staging()
+        topic = plan.topics[name]
         self._topics[name] = _TopicRows(
-            plan.topics[name], plan, self._place, self._files, self._awake, self._check_held
+            topic, plan, self._place, self._files, self._awake, self._writer
         )
         return self._topics[name]
 
-    def _open_staging(self) -> None:
+    def _check_staging(self) -> None:
         plan = self._plan
         try:
             check_log_directory(self._files, plan.path, plan.directory_id)
@@ -197,21 +198,32 @@ class _Task:
                 f"{error.path} on host {error.host} is not the log directory that the driver "
                 f"writes to: {error.reason}. Every host that runs tasks has to see it there"
             ) from None
-        if plan.is_opened:
-            if not hold_staging(
-                self._files, plan.path, plan.staging_id, plan.staging_seconds, self._clock
-            ):
-                raise self._lost()
-            return
-        open_staging(
+        if plan.is_opened and not hold_staging(
+            self._files, plan.path, plan.staging_id, plan.staging_seconds, self._clock
+        ):
+            raise self._lost()
+
+    def _writer(self, topic: SinkTopic, partition: int) -> StagedLogWriter:
+        """For the first batch of a partition. What tasks open themselves is opened when there is
+        something to stage: whoever holds rows alone is not in the way of one that fails."""
+        plan = self._plan
+        if not plan.is_opened and not self._has_opened:
+            open_staging(
+                self._files,
+                plan.path,
+                holder=plan.holder,
+                seconds=plan.staging_seconds,
+                clock=self._clock,
+                staging_id=plan.staging_id,
+            )
+            self._has_opened = True
+        return StagedLogWriter(
             self._files,
-            plan.path,
-            holder=plan.holder,
-            seconds=plan.staging_seconds,
-            clock=self._clock,
-            staging_id=plan.staging_id,
+            staging_directory(topic.directories[partition], plan.staging_id),
+            f"{self._place.task:05d}-{self._place.attempt}",
+            segment_bytes=topic.segment_bytes,
+            check_held=self._check_held,
         )
-        self._was_opened = True
 
 
 class _Awake:
@@ -244,14 +256,14 @@ class _TopicRows:
         place: TaskPlace,
         files: FileSystem,
         awake: _Awake,
-        check_held: Callable[[], None],
+        new_writer: Callable[[SinkTopic, int], StagedLogWriter],
     ) -> None:
         self._topic = topic
         self._plan = plan
         self._place = place
         self._files = files
         self._awake = awake
-        self._check_held = check_held
+        self._new_writer = new_writer
         self._writers: dict[int, StagedLogWriter] = {}
         # Rows that are in batches not finished: the encoder's count of the first, and their names.
         self._added: deque[tuple[int, RowNumbers]] = deque(maxlen=ADDED_MAX)
@@ -330,14 +342,7 @@ class _TopicRows:
             writer.append(each.batch)
 
     def _open(self, partition: int) -> StagedLogWriter:
-        writer = StagedLogWriter(
-            self._files,
-            staging_directory(self._topic.directories[partition], self._plan.staging_id),
-            f"{self._place.task:05d}-{self._place.attempt}",
-            segment_bytes=self._topic.segment_bytes,
-            check_held=self._check_held,
-        )
-        self._writers[partition] = writer
+        writer = self._writers[partition] = self._new_writer(self._topic, partition)
         return writer
 
     def _check_directories(self, partitions: Any, numbers: RowNumbers) -> None:

@@ -162,16 +162,21 @@ def release_staging(
 def release_unused_staging(files: FileSystem, log_dir: str, staging_id: str) -> None:
     """Remove its lease if no file is staged under it: for one of several that stage, and fails.
 
-    Another who has opened it may be about to make a first file, and looks for the lease then (see
-    ``StagedLogWriter``). So the lease goes first, and comes back if there is a file after all.
+    Another who has just opened it may be about to make a first file, and looks for the lease then
+    (see ``StagedLogWriter``). So the lease goes first, and comes back if there is a file after all.
     """
     if _has_staged_files(files, log_dir, staging_id):
         return
     lease = staging_file(log_dir, staging_id)
     aside = f"{lease}.{uuid.uuid4().hex}.tmp"
     files.rename(lease, aside)
-    if _has_staged_files(files, log_dir, staging_id):
-        files.rename(aside, lease)
+    is_used = True  # unless it is known better
+    try:
+        is_used = _has_staged_files(files, log_dir, staging_id)
+    finally:
+        if is_used:
+            files.rename(aside, lease)
+    if is_used:
         return
     files.unlink(aside, missing_ok=True)
     for directory in _staged_directories(files, log_dir, staging_id):
