@@ -10,7 +10,7 @@ from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -236,6 +236,16 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def test_what_is_no_manifest_is_refused(served: Path, body: bytes) -> None:
     status, answer = ask(served, "/v1/commits", body)
     assert (status, answer["kind"]) == (422, "ManifestError")
+
+
+@pytest.mark.parametrize("log_dir", ["\0", "data\0", "\ud800", 7])
+def test_a_log_directory_that_is_no_path_is_told_so(served: Path, log_dir: str | int) -> None:
+    body = {"id": "0" * 32, "log_dir": log_dir, "topics": ["orders"], "seconds": 60}
+    answers = [ask(served, "/v1/compactions", json.dumps(body).encode())]
+    if isinstance(log_dir, str) and log_dir.isascii():
+        page = f"/v1/commits/x?app=a&version=1&log_dir={quote(log_dir)}"
+        answers.append(ask(served, page))
+    assert answers == [(400, {"error": '"log_dir" is not a path'})] * len(answers)
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer x"}, {"Origin": "http://x"}])

@@ -8,6 +8,7 @@ cleans again. Rounds are planned one by one, and the loop does other things in b
 import asyncio
 from typing import Any
 
+from stratalog.broker.commit_admin import path_or_none
 from stratalog.broker.event_log import log_event
 from stratalog.broker.services import Services
 from stratalog.errors import InvalidRequestError
@@ -25,7 +26,7 @@ async def plan(services: Services, body: Json) -> Json:
     how much has to stay free. Without ``log_dir``, as older drivers ask, the logs of all
     directories."""
     lease_id, seconds = _lease_id(body), _seconds(body)
-    (topics, partitions), log_dir = _wanted(body), _log_dir(body)
+    (topics, partitions), log_dir = _wanted(body), path_or_none(body.get("log_dir"))
     outside, now_ms = services.outside_rounds, services.clock.now_ms()
     keys = wanted_keys((log.topic_partition for log in services.logs), topics, partitions)
     outside.begin(lease_id, seconds=seconds, now_ms=now_ms)
@@ -96,13 +97,6 @@ def _seconds(body: Json) -> float:
     if not is_number or not 0 < seconds <= SECONDS_MAX:
         raise InvalidRequestError(f'"seconds" is not a number up to {SECONDS_MAX:g}')
     return float(seconds)
-
-
-def _log_dir(body: Json) -> str | None:
-    log_dir = body.get("log_dir")
-    if log_dir is not None and (not isinstance(log_dir, str) or "\0" in log_dir):
-        raise InvalidRequestError('"log_dir" is not a path')
-    return log_dir
 
 
 def _wanted(body: Json) -> tuple[list[str], list[int] | None]:
