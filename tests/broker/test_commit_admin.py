@@ -10,7 +10,7 @@ from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -26,10 +26,11 @@ from confluent_kafka.admin import (
 import stratalog
 from broker_fixture import RunningBroker, running_broker
 from handover_staging import rows, stage, staged_left
-from stratalog.broker import admin_app, commit_admin
+from stratalog.broker import admin_app, commit_admin, committing
 from stratalog.handover import Handover, open_handover
 from stratalog.storage.commits.committing import CommitResult
 from stratalog.storage.commits.errors import CommitRefusedError
+from stratalog.storage.commits.journal import PendingCommit
 from stratalog.storage.commits.manifest import AppVersion, Manifest
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.owner_file import read_owner
@@ -238,6 +239,16 @@ def test_what_is_no_manifest_is_refused(served: Path, body: bytes) -> None:
     assert (status, answer["kind"]) == (422, "ManifestError")
 
 
+@pytest.mark.parametrize("log_dir", ["\0", "data\0", "\ud800", 7])
+def test_a_log_directory_that_is_no_path_is_told_so(served: Path, log_dir: str | int) -> None:
+    body = {"id": "0" * 32, "log_dir": log_dir, "topics": ["orders"], "seconds": 60}
+    answers = [ask(served, "/v1/compactions", json.dumps(body).encode())]
+    if isinstance(log_dir, str) and log_dir.isascii():
+        page = f"/v1/commits/x?app=a&version=1&log_dir={quote(log_dir)}"
+        answers.append(ask(served, page))
+    assert answers == [(400, {"error": '"log_dir" is not a path'})] * len(answers)
+
+
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer x"}, {"Origin": "http://x"}])
 def test_without_the_token_or_from_a_web_page_nothing_is_committed(
     served: Path, headers: dict[str, str]
@@ -318,6 +329,74 @@ def test_commits_wait_for_their_turn(tmp_path: Path) -> None:
             found = sorted(each.result().partitions[ORDERS] for each in asked)
     assert found == [(10 * each, 10 * each + 10) for each in range(5)]
     assert sorted(map(str, keys_in(tmp_path))) == sorted(map(str, expected(0, 50)))
+
+
+@contextmanager
+def unfinished_commit(broker: RunningBroker) -> Iterator[None]:
+    """The log of orders has a commit whose end could not be noted; until the block is left."""
+    services = broker.broker.services
+    commits, directory = services.logs.commits, services.logs.directories[0]
+    work = {"topic": "orders", "partition": 0, "mode": "append"}
+    record = PendingCommit(
+        manifest_id="earlier",
+        kind="append",
+        staging_id="ab" * 16,
+        app=None,
+        at_ms=services.clock.now_ms(),
+        work=(work,),
+    )
+
+    def leave() -> None:
+        journal = commits._journals[directory.path]
+        journal.prepare()
+        journal.commit(record)
+        commits.leave_unfinished(directory, journal, record)
+
+    broker.call(leave)
+    yield
+    broker.call(lambda: commits.sweep(services.clock.now_ms()))
+
+
+def test_a_commit_to_a_busy_log_holds_up_no_commit_to_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committing, "_BUSY_TRIES", 10**6)
+    with running_broker(tmp_path) as broker:
+        create(broker)
+        create(broker, "other")
+        handover = open_handover(tmp_path)
+        manifests = [stage(handover, name, {0: [rows(0, 7)]}) for name in ("orders", "other")]
+        with unfinished_commit(broker):
+            asked = Later(handover, manifests[0])
+            wait_until(broker, lambda: broker.broker.services.commits.running_count == 1)
+            status, answer = ask(tmp_path, "/v1/commits", manifests[1].encode())
+            assert (status, answer["status"]) == (200, "committed")
+            assert asked.is_alive()
+        assert asked.result().status == "committed"
+
+
+def test_a_later_version_does_not_overtake_one_that_waits_for_a_busy_log(tmp_path: Path) -> None:
+    """Of the earlier one it would be said that it was made, and it never would be."""
+    with running_broker(tmp_path) as broker:
+        create(broker)
+        create(broker, "other")
+        handover, commits = open_handover(tmp_path), broker.broker.services.commits
+        manifests = [
+            stage(
+                handover,
+                name,
+                {0: [rows(0, 7)]},
+                manifest_id=f"q:{version}",
+                app=AppVersion(name="q", version=version),
+            )
+            for version, name in enumerate(("orders", "other"))
+        ]
+        asked = []
+        with unfinished_commit(broker):
+            for manifest in manifests:
+                asked.append(Later(open_handover(tmp_path), manifest))
+                wait_until(broker, lambda each=manifest: each.manifest_id in commits._waiting)  # type: ignore[misc]
+        assert [each.result().status for each in asked] == ["committed", "committed"]
 
 
 # --- who else wants something -----------------------------------------------------------------

@@ -1,20 +1,25 @@
 """Leases over the admin port, and by those who read a running broker's files."""
 
+import asyncio
 import json
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from broker_parts import append, broker_parts, create_topic
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from broker_fixture import RunningBroker, running_broker
 from command_line import run_stratalog
-from stratalog.clock import SystemClock
+from stratalog.broker import compaction_admin
+from stratalog.broker.services import Services
+from stratalog.clock import SteadyClock, SystemClock
 from stratalog.scans import leasing
 from stratalog.scans.selection import Subscribe
 from stratalog.scans.snapshot import take_snapshot
+from stratalog.storage.cleaning.states import Phase
 from stratalog.storage.layout import TopicPartition, lease_file
 from stratalog.storage.owner_file import read_owner
 from stratalog.testing import ManualClock
@@ -232,3 +237,69 @@ def test_a_command_that_cannot_be_done_says_so(
     ran = run_stratalog("lease", *arguments, "--log-dir", str(tmp_path / "none"))
     assert ran.exit_code == exit_code
     assert ran.stderr
+
+
+# --- pauses of the cleaner: leases that are kept in memory ----------------------------------------
+
+PAUSE_ID = "ab" * 16
+
+
+async def pause_cleaner(services: Services, seconds: float) -> None:
+    """For a compaction elsewhere, of a log that has something to be cleaned."""
+    await create_topic(services, "orders", cleanup_policy="compact")
+    append(services, "orders", count=5)
+    log = services.logs.get(ORDERS)
+    log.roll()
+    log.flush()
+    log.update_high_watermark(log.log_end_offset)
+    body = {"id": PAUSE_ID, "topics": ["orders"], "force": True, "seconds": seconds}
+    planned = await compaction_admin.plan(services, body)
+    assert len(planned["rounds"]) == 1, planned["left_out"]
+    assert phase_of_cleaner(services) is Phase.PAUSED
+
+
+def phase_of_cleaner(services: Services) -> Phase:
+    cleaner = services.logs.cleaner
+    assert cleaner is not None
+    return cleaner.states.state(ORDERS).phase
+
+
+@pytest.mark.parametrize("set_by_days", [-365, 0, 365])
+def test_a_pause_lasts_as_long_as_it_was_asked_for_wherever_a_clock_is_set(
+    tmp_path: Path, set_by_days: int
+) -> None:
+    async def act() -> None:
+        async with broker_parts(tmp_path) as services:
+            was_ms = SystemClock().now_ms()
+            clock = services.clock = ManualClock(was_ms)
+            steady_clock = services.steady_clock = ManualClock(was_ms)
+            await pause_cleaner(services, 60)
+            clock.set(was_ms + set_by_days * 86_400_000)
+
+            for each in (clock, steady_clock):
+                each.advance(59_999)
+            told = compaction_admin.compactions(services)["compactions"]
+            assert told[PAUSE_ID]["until_ms"] == clock.now_ms() + 1, "in the time of day"
+            assert phase_of_cleaner(services) is Phase.PAUSED
+            assert compaction_admin.renew(services, PAUSE_ID, {"seconds": 60})
+            for each in (clock, steady_clock):
+                each.advance(60_000)
+            assert compaction_admin.compactions(services) == {"compactions": {}}
+            assert not compaction_admin.renew(services, PAUSE_ID, {"seconds": 60})
+            assert phase_of_cleaner(services) is Phase.NONE
+
+    asyncio.run(act())
+
+
+def test_a_pause_that_nobody_asks_about_ends_though_the_clock_was_set_back(tmp_path: Path) -> None:
+    async def act() -> None:
+        async with broker_parts(tmp_path) as services:
+            clock = services.clock = ManualClock(SystemClock().now_ms())
+            services.steady_clock = SteadyClock()
+            await pause_cleaner(services, 0.01)
+            clock.set(clock.now_ms() - 1_000)
+            async with asyncio.timeout(10):
+                while phase_of_cleaner(services) is not Phase.NONE:  # noqa: ASYNC110 - soon
+                    await asyncio.sleep(0)
+
+    asyncio.run(act())

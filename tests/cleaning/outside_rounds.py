@@ -114,7 +114,7 @@ def plan_outside(side: Side, first_dirty_offset: int) -> OutsideRound | LeftOut:
     manager.directories[0].note_cleaner_offset(KEY, first_dirty_offset)
     outside = OutsideRounds(lambda: manager.config, manager.directories, lambda: manager.cleaner)
     now_ms = manager.clock.now_ms()
-    outside.begin(STAGING_ID, seconds=60, now_ms=now_ms)
+    outside.begin(STAGING_ID, seconds=60, steady_ms=now_ms)
     found = outside.add(STAGING_ID, KEY, now_ms=now_ms, is_forced=True)
     outside.release(STAGING_ID)
     if isinstance(found, LeftOut):

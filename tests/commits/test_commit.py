@@ -178,9 +178,31 @@ def test_ids_are_forgotten_in_time_and_versions_are_not(owner: Owner) -> None:
     owner.run(owner.stage(SMALL, "q:1", app=AppVersion(name="q", version=1)))
     owner.clock.advance(8 * 24 * 3_600_000)
     (journal,) = owner.manager.commits._journals.values()
+    journal._kept_ids = 0
     journal.compact(forget_before_ms=owner.manager.commits._forget_before_ms())
     assert owner.manager.commits.status("plain") is None
     assert owner.manager.commits.status("q:1", AppVersion(name="q", version=1)) is not None
+
+
+@pytest.mark.parametrize(
+    ("then_ms", "now_ms"),
+    [(START_MS, START_MS + 400 * 24 * 3_600_000), (1_000, START_MS)],
+    ids=["it jumps ahead", "it was wrong at boot"],
+)
+def test_a_clock_that_was_wrong_lets_nothing_be_committed_twice(
+    owner: Owner, then_ms: int, now_ms: int
+) -> None:
+    owner.manager.shutdown()
+    owner.clock.set(then_ms)
+    owner.start(replace(CONFIG, message_timestamp_after_max_ms=2**62))
+    (journal,) = owner.manager.commits._journals.values()
+    journal._rewrite_bytes = 0
+    assert owner.run(owner.stage(SMALL)).status == "committed"
+    owner.clock.set(now_ms)
+    for number in range(4):
+        owner.run(owner.stage(SMALL, f"other-{number}", key=OTHERS))
+    assert owner.run(owner.stage(SMALL)).status == "already committed"
+    assert owner.values() == flat(SMALL)
 
 
 # --- refused ----------------------------------------------------------------------------------

@@ -162,6 +162,7 @@ def test_a_rewritten_journal_forgets_old_ids_and_keeps_the_last_version_of_every
         commit("old", at_ms=10),
         commit("new", at_ms=100),
         *(commit("query", version=version, at_ms=10) for version in range(20)),
+        kept_ids=1,
     )
     journal.commit(commit("pending", at_ms=5))
     before = len(files.contents(PATH))
@@ -177,6 +178,33 @@ def test_a_rewritten_journal_forgets_old_ids_and_keeps_the_last_version_of_every
         assert list(known.pending) == ["pending"]
     journal.done("pending")
     assert not opened(files).pending
+    assert journal.find("pending", None) is not None
+
+
+def test_the_newest_ids_are_kept_whatever_a_clock_said() -> None:
+    """Of those that were too old only that they were committed, so that they take little room."""
+    files = new_disk()
+    journal = made(
+        files,
+        *(commit(f"early-{number}", at_ms=10) for number in range(4)),
+        commit("in time", at_ms=100),
+        *(commit(f"late-{number}", at_ms=10) for number in range(3)),
+        *(commit(f"query-{number}", version=1, at_ms=10) for number in range(9)),
+        kept_ids=3,
+    )
+    journal.compact(forget_before_ms=50)
+    again = opened(files, kept_ids=3)
+    again.compact(forget_before_ms=50)
+    for known in (journal, again, opened(files)):
+        for number in range(4):
+            assert known.find(f"early-{number}", None) is None
+        for number in range(3):
+            found = known.find(f"late-{number}", None)
+            assert found is not None
+            assert not found.offsets
+        found = known.find("in time", None)
+        assert found is not None
+        assert found.offsets == {ORDERS: (10, 30)}
 
 
 def rewritten() -> tuple[bytes, bytes]:
@@ -223,6 +251,23 @@ def test_a_journal_stays_short_whatever_the_number_of_commits() -> None:
         journal.done(each.manifest_id)
     assert len(files.contents(PATH)) < 3_000
     assert opened(files).find("x", AppVersion(name="query", version=299)) is not None
+
+
+def test_who_opens_it_for_each_commit_does_not_rewrite_it_for_each() -> None:
+    """As drivers do where no broker runs."""
+    files = new_disk()
+    made(files, *(commit(f"{number}") for number in range(40)), rewrite_bytes=2_000)
+    before = len(files.contents(PATH))
+    assert before > 4_000
+    rewritten = 0
+    for number in range(40, 120):
+        journal = opened(files, rewrite_bytes=2_000)
+        journal.commit(commit(f"{number}"))
+        was = len(files.contents(PATH))
+        journal.done(f"{number}")
+        rewritten += len(files.contents(PATH)) < was
+    assert 1 <= rewritten <= 3
+    assert all(journal.find(f"{number}", None) is not None for number in range(120))
 
 
 def test_a_crash_while_it_is_rewritten_forgets_nothing() -> None:

@@ -29,8 +29,12 @@ SMALL: Values = [[[b"a", b"b"], [b"c"]]]
 LARGE: Values = [[[b"x" * 300]] * 5]
 
 
-def manager_on(files: SimulatedFileSystem, config: TopicConfig = CONFIG) -> LogManager:
-    manager = new_manager(files, ManualClock(START_MS), config)
+def manager_on(
+    files: SimulatedFileSystem,
+    config: TopicConfig = CONFIG,
+    log_dirs: tuple[str, ...] = (LOG_DIR,),
+) -> LogManager:
+    manager = new_manager(files, ManualClock(START_MS), config, log_dirs=log_dirs)
     manager.start()
     return manager
 
@@ -111,6 +115,65 @@ def test_a_log_that_was_deleted_is_not_made_again(values: Values) -> None:
     files = decided(values)
     files.rename(DIRECTORY, f"{DIRECTORY}.{'ab' * 16}-delete")
     assert ORDERS not in manager_on(files)
+
+
+TWO_DIRECTORIES = [(LOG_DIR, "/other"), ("/other", LOG_DIR)]
+
+
+def with_another_directory(files: SimulatedFileSystem) -> str:
+    """Of the same broker; where the partition would be there."""
+    files.make_directory("/other")
+    files.sync_directory("/")
+    return f"/other/{ORDERS}"
+
+
+@pytest.mark.parametrize("log_dirs", TWO_DIRECTORIES, ids=["first", "second"])
+@pytest.mark.parametrize("values", [SMALL, LARGE], ids=["appended", "adopted"])
+def test_a_log_that_was_moved_to_another_directory_is_not_taken_for_deleted(
+    values: Values, log_dirs: tuple[str, ...]
+) -> None:
+    files = decided_only(values)
+    moved = with_another_directory(files)
+    files.rename(DIRECTORY, moved)
+    before = files.tree(moved)
+    for _ in range(2):
+        with pytest.raises(LogDirectoryError, match="load-1") as refused:
+            manager_on(files, log_dirs=log_dirs)
+        for told in (moved, DIRECTORY, "back"):
+            assert told in str(refused.value), "where it is, where it belongs, and what to do"
+        assert files.tree(moved) == before
+        assert journal_of(files).pending
+
+    files.rename(moved, DIRECTORY)
+    manager = manager_on(files, log_dirs=log_dirs)
+    end_offset = 1 + sum(len(each) for file in values for each in file)
+    assert manager.get(ORDERS).log_end_offset == end_offset
+    manager.shutdown()
+    files.rename(DIRECTORY, moved)
+    assert manager_on(files, log_dirs=log_dirs).get(ORDERS).log_end_offset == end_offset
+
+
+@pytest.mark.parametrize("log_dirs", TWO_DIRECTORIES, ids=["first", "second"])
+@pytest.mark.parametrize("is_made_anew", [False, True])
+def test_a_log_that_was_deleted_is_so_whatever_is_in_other_directories(
+    is_made_anew: bool, log_dirs: tuple[str, ...]
+) -> None:
+    files = decided_only(SMALL)
+    made = with_another_directory(files)
+    files.rename(DIRECTORY, f"{DIRECTORY}.{'ab' * 16}-delete")
+    if is_made_anew:
+        other = new_manager(files, ManualClock(START_MS), CONFIG, log_dirs=("/other",))
+        other.start()
+        other.create(ORDERS, topic_id=uuid.UUID(int=8))
+        other.shutdown()
+
+    manager = manager_on(files, log_dirs=log_dirs)
+
+    assert not journal_of(files).pending
+    assert (ORDERS in manager) == is_made_anew
+    assert files.exists(made) == is_made_anew
+    if is_made_anew:
+        assert manager.get(ORDERS).log_end_offset == 0
 
 
 def _with_topic_id(files: SimulatedFileSystem) -> None:

@@ -131,6 +131,21 @@ def test_after_a_clock_was_set_back_a_lease_still_ends() -> None:
     assert sweep_staging(files, LOG_DIR, now_ms=was_ms + STAGING_MS_MAX, in_use=()) == [staging_id]
 
 
+def test_what_was_left_of_a_lease_is_removed_whatever_a_clock_said() -> None:
+    """Killed before it got its name, or while it was aside."""
+    files = new_disk()
+    left = f"{staging_file(LOG_DIR, STAGING_ID)}.{'ab' * 16}.tmp"
+    for ahead_ms, is_kept in (
+        (STAGING_MS_MAX, True),
+        (STAGING_MS_MAX + 1, False),
+        (400 * 24 * 3_600_000, False),
+    ):
+        files.put(left, b"{}")
+        files.set_modified(left, NOW_MS + ahead_ms)
+        sweep_staging(files, LOG_DIR, now_ms=NOW_MS, in_use=())
+        assert files.exists(left) == is_kept
+
+
 def disk_with(until: dict[str, int], places: set[tuple[str, str]]) -> SimulatedFileSystem:
     """Leases that have so many milliseconds left, and what was staged, by directory and id."""
     files = new_disk(OTHER)

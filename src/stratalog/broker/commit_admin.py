@@ -4,7 +4,9 @@ A manifest comes from somebody who has the token, and is trusted no further: it 
 is read, and parsed beside the loop.
 """
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from stratalog.broker.commit_answers import REFUSED, RUNNING, UNDECIDED, refusal_to_json
@@ -47,7 +49,18 @@ def status(services: Services, manifest_id: str, query: Mapping[str, str]) -> Js
         if not version.isdecimal() or len(version) > len(str(2**63)):
             raise InvalidRequestError('"version" is not a number, as it is needed beside "app"')
         app = AppVersion(name=query["app"], version=int(version))
-    return services.commits.status(manifest_id, app, query.get("log_dir"))
+    return services.commits.status(manifest_id, app, path_or_none(query.get("log_dir")))
+
+
+def path_or_none(log_dir: object) -> str | None:
+    """The log directory that somebody names, checked to be a path; None if none is named."""
+    if log_dir is None:
+        return None
+    if isinstance(log_dir, str) and "\0" not in log_dir:
+        with suppress(UnicodeEncodeError):  # half of a pair, which JSON can say
+            os.fsencode(log_dir)
+            return log_dir
+    raise InvalidRequestError('"log_dir" is not a path')
 
 
 def facts(services: Services, names: Sequence[str]) -> Iterator[Json]:

@@ -1,4 +1,5 @@
-"""Runs commits of staged segments in a broker: one after the other, beside what else it does.
+"""Runs commits of staged segments in a broker: one after the other, beside what else it does. One
+that finds a log busy lets others have their turn until it tries again.
 
     plan      loop     what it is about; refused here if the log cannot take it
     check     worker   long: every byte is read. Appends, deletions and settings go on
@@ -104,6 +105,8 @@ class CommitRunner:
     _running: dict[str, "asyncio.Task[Json]"] = field(default_factory=dict)
     _refused: "OrderedDict[str, Json]" = field(default_factory=OrderedDict)
     _undecided: dict[str, Json] = field(default_factory=dict)
+    # Those that have found a log busy, in the order in which they came.
+    _waiting: dict[str, Manifest] = field(default_factory=dict)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
@@ -166,41 +169,57 @@ class CommitRunner:
     async def _run(self, manifest: Manifest) -> Json:
         """Raises nothing but BrokerStoppingError: whoever asks has to hear something definite."""
         started = time.perf_counter()
-        async with self._turn:
-            try:
-                result = await self._take_steps(manifest)
-            except BrokerStoppingError:
-                raise
-            except _UndecidedError as error:
-                log_event("commit_pending", id=manifest.manifest_id, reason=str(error))
-                answer = {"status": UNDECIDED, "error": str(error)}
-                self._undecided[manifest.manifest_id] = answer
-                return answer
-            except Exception as error:
-                found = self.services.logs.commits.status_of(manifest)
-                if found is not None:  # whatever has failed behind it, it was made
-                    log_event("commit_pending", id=manifest.manifest_id, reason=repr(error))
-                    return result_to_json(found)
-                if self.is_stopping:
-                    raise BrokerStoppingError(str(error)) from error
-                return self._refuse(manifest, error)
+        try:
+            result = await self._take_steps(manifest)
+        except BrokerStoppingError:
+            raise
+        except _UndecidedError as error:
+            log_event("commit_pending", id=manifest.manifest_id, reason=str(error))
+            answer = {"status": UNDECIDED, "error": str(error)}
+            self._undecided[manifest.manifest_id] = answer
+            return answer
+        except Exception as error:
+            found = self.services.logs.commits.status_of(manifest)
+            if found is not None:  # whatever has failed behind it, it was made
+                log_event("commit_pending", id=manifest.manifest_id, reason=repr(error))
+                return result_to_json(found)
+            if self.is_stopping:
+                raise BrokerStoppingError(str(error)) from error
+            return self._refuse(manifest, error)
+        finally:
+            self._waiting.pop(manifest.manifest_id, None)
         self._count(manifest, result, time.perf_counter() - started)
         return result_to_json(result)
 
     async def _take_steps(self, manifest: Manifest) -> CommitResult:
         for tries_left in range(_BUSY_TRIES, -1, -1):
-            if self.is_stopping:
-                raise BrokerStoppingError("this broker stops and takes no commits any more")
-            try:
-                planned = self.services.logs.commits.plan(manifest)
-                if isinstance(planned, CommitResult):
-                    return planned
-                return await self._commit(planned)
-            except CommitBusyError:
-                if not tries_left:
-                    raise
-                await asyncio.sleep(_BUSY_SECONDS)
+            async with self._turn:
+                if self.is_stopping:
+                    raise BrokerStoppingError("this broker stops and takes no commits any more")
+                try:
+                    self._refuse_overtaking(manifest)
+                    planned = self.services.logs.commits.plan(manifest)
+                    if isinstance(planned, CommitResult):
+                        return planned
+                    return await self._commit(planned)
+                except CommitBusyError:
+                    if not tries_left:
+                        raise
+            # Not in its turn: others want to commit to other logs.
+            self._waiting.setdefault(manifest.manifest_id, manifest)
+            await asyncio.sleep(_BUSY_SECONDS)
         raise AssertionError("the last try returns or raises")
+
+    def _refuse_overtaking(self, manifest: Manifest) -> None:
+        """A version that waits would be taken for committed once a later one is."""
+        app = manifest.app
+        for waiting in self._waiting.values():
+            if waiting.manifest_id == manifest.manifest_id:
+                break  # what follows came later
+            if app is not None and waiting.app is not None and waiting.app.name == app.name:
+                raise CommitBusyError(
+                    f"version {waiting.app.version} of {app.name} waits to be committed; try again"
+                )
 
     async def _commit(self, commit: Commit) -> CommitResult:
         try:

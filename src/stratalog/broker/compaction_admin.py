@@ -2,12 +2,14 @@
 renewed and released.
 
 A pause has the id that its asker gives it, and ends by itself: when nobody renews it, the broker
-cleans again. Rounds are planned one by one, and the loop does other things in between.
+cleans again. It lasts by the clock that is never set. Rounds are planned one by one, and the loop
+does other things in between.
 """
 
 import asyncio
 from typing import Any
 
+from stratalog.broker.commit_admin import path_or_none
 from stratalog.broker.event_log import log_event
 from stratalog.broker.services import Services
 from stratalog.errors import InvalidRequestError
@@ -25,10 +27,10 @@ async def plan(services: Services, body: Json) -> Json:
     how much has to stay free. Without ``log_dir``, as older drivers ask, the logs of all
     directories."""
     lease_id, seconds = _lease_id(body), _seconds(body)
-    (topics, partitions), log_dir = _wanted(body), _log_dir(body)
+    (topics, partitions), log_dir = _wanted(body), path_or_none(body.get("log_dir"))
     outside, now_ms = services.outside_rounds, services.clock.now_ms()
     keys = wanted_keys((log.topic_partition for log in services.logs), topics, partitions)
-    outside.begin(lease_id, seconds=seconds, now_ms=now_ms)
+    outside.begin(lease_id, seconds=seconds, steady_ms=services.steady_clock.now_ms())
     rounds: list[Json] = []
     left_out: list[Json] = []
     for key in keys:
@@ -59,8 +61,8 @@ async def plan(services: Services, body: Json) -> Json:
 def renew(services: Services, lease_id: str, body: Json) -> bool:
     """Whether there is such a pause still."""
     seconds = _seconds(body)
-    now_ms = services.clock.now_ms()
-    is_held = services.outside_rounds.renew(lease_id, seconds=seconds, now_ms=now_ms)
+    steady_ms = services.steady_clock.now_ms()
+    is_held = services.outside_rounds.renew(lease_id, seconds=seconds, steady_ms=steady_ms)
     _end_later(services, seconds)
     return is_held
 
@@ -70,15 +72,19 @@ def release(services: Services, lease_id: str) -> bool:
 
 
 def compactions(services: Services) -> Json:
-    services.outside_rounds.end(services.clock.now_ms())
-    return {"compactions": services.outside_rounds.status()}
+    steady_ms = services.steady_clock.now_ms()
+    services.outside_rounds.end(steady_ms)
+    # People are told in the time of day, as it is now.
+    ahead_ms = services.clock.now_ms() - steady_ms
+    return {"compactions": services.outside_rounds.status(ahead_ms=ahead_ms)}
 
 
 def _end_later(services: Services, seconds: float) -> None:
-    """Somebody has to look when the time is over; more than once does no harm."""
+    """Somebody has to look when the time is over; more than once does no harm. The loop's clock
+    and the one that is asked are the same: neither is set."""
 
     def end() -> None:
-        services.outside_rounds.end(services.clock.now_ms())
+        services.outside_rounds.end(services.steady_clock.now_ms())
 
     services.loop.call_later(seconds + 0.01, end)
 
@@ -96,13 +102,6 @@ def _seconds(body: Json) -> float:
     if not is_number or not 0 < seconds <= SECONDS_MAX:
         raise InvalidRequestError(f'"seconds" is not a number up to {SECONDS_MAX:g}')
     return float(seconds)
-
-
-def _log_dir(body: Json) -> str | None:
-    log_dir = body.get("log_dir")
-    if log_dir is not None and (not isinstance(log_dir, str) or "\0" in log_dir):
-        raise InvalidRequestError('"log_dir" is not a path')
-    return log_dir
 
 
 def _wanted(body: Json) -> tuple[list[str], list[int] | None]:

@@ -135,13 +135,13 @@ class LogManager:
         with the reason; only if no directory is left does this raise.
         """
         acquire_all(self.directories)
+        replicas: list[ReplicaToOpen] = []
         try:
             for_each_online(self.directories, lambda each: each.belong_to(self._identity))
+            for_each_online(self.directories, lambda each: replicas.extend(self._prepare(each)))
         except LogDirectoryError:
             self._release()
             raise
-        replicas: list[ReplicaToOpen] = []
-        for_each_online(self.directories, lambda each: replicas.extend(self._prepare(each)))
         if not any(directory.is_online for directory in self.directories):
             self._release()
             reasons = "; ".join(directory.state.reason for directory in self.directories)

@@ -1,8 +1,10 @@
 """Rounds that others do: planned by the owner of a log, worked at elsewhere, handed over.
 
 While somebody works at a round, the owner's own cleaner leaves the log alone: it is paused under an
-id, for so many seconds, which can be renewed and end by themselves. Nothing depends on that for
-safety: a commit is refused where a source has changed. It saves both from working in vain.
+id, for so many seconds, which can be renewed and end by themselves. They are counted by a clock
+that is never set (``steady_ms``), or a pause would outlast its time by as much as a clock was set
+back. Nothing depends on a pause for safety: a commit is refused where a source has changed. It
+saves both from working in vain.
 """
 
 import os
@@ -66,11 +68,11 @@ class OutsideRounds:
         self._cleaner = cleaner
         self._leases: dict[str, _Lease] = {}
 
-    def begin(self, lease_id: str, *, seconds: float, now_ms: int) -> None:
+    def begin(self, lease_id: str, *, seconds: float, steady_ms: int) -> None:
         """Rounds are ``add``-ed under this id from now on; an earlier pause of it is over."""
-        self.end(now_ms)
+        self.end(steady_ms)
         self.release(lease_id)
-        self._leases[lease_id] = _Lease(_until_ms(now_ms, seconds))
+        self._leases[lease_id] = _Lease(_until_ms(steady_ms, seconds))
 
     def add(
         self,
@@ -130,12 +132,12 @@ class OutsideRounds:
                 return directory, directory.logs[key]
         return None, None
 
-    def renew(self, lease_id: str, *, seconds: float, now_ms: int) -> bool:
+    def renew(self, lease_id: str, *, seconds: float, steady_ms: int) -> bool:
         """False: it is over, and the owner may have cleaned there since."""
-        self.end(now_ms)
+        self.end(steady_ms)
         lease = self._leases.get(lease_id)
         if lease is not None:
-            lease.until_ms = max(lease.until_ms, _until_ms(now_ms, seconds))
+            lease.until_ms = max(lease.until_ms, _until_ms(steady_ms, seconds))
         return lease is not None
 
     def release(self, lease_id: str) -> bool:
@@ -144,14 +146,19 @@ class OutsideRounds:
             self._resume(key)
         return lease is not None
 
-    def end(self, now_ms: int) -> None:
+    def end(self, steady_ms: int) -> None:
         """Let go of what is over."""
-        for lease_id in [each for each, lease in self._leases.items() if lease.until_ms <= now_ms]:
+        over = [each for each, lease in self._leases.items() if lease.until_ms <= steady_ms]
+        for lease_id in over:
             self.release(lease_id)
 
-    def status(self) -> Mapping[str, Mapping[str, Any]]:
+    def status(self, *, ahead_ms: int) -> Mapping[str, Mapping[str, Any]]:
+        """With the end of each in the time of day, which is ``ahead_ms`` of the steady one."""
         return {
-            lease_id: {"until_ms": lease.until_ms, "partitions": sorted(map(str, lease.keys))}
+            lease_id: {
+                "until_ms": lease.until_ms + ahead_ms,
+                "partitions": sorted(map(str, lease.keys)),
+            }
             for lease_id, lease in self._leases.items()
         }
 
@@ -188,8 +195,8 @@ def is_same_directory(path: str, other: str) -> bool:
         return os.path.realpath(path) == os.path.realpath(other)
 
 
-def _until_ms(now_ms: int, seconds: float) -> int:
-    return now_ms + int(min(max(seconds, 0.0), SECONDS_MAX) * 1000)
+def _until_ms(steady_ms: int, seconds: float) -> int:
+    return steady_ms + int(min(max(seconds, 0.0), SECONDS_MAX) * 1000)
 
 
 def _why_not(plan: CleaningPlan, *, is_forced: bool) -> str:

@@ -182,7 +182,13 @@ class LogCommits:
         journal.load()
         self._journals[directory.path] = journal
         changed = roll_forward(
-            files, directory.path, journal, forget_before_ms=self._forget_before_ms()
+            files,
+            directory.path,
+            journal,
+            other_log_dirs=[
+                each.path for each in self.manager.directories if each is not directory
+            ],
+            forget_before_ms=self._forget_before_ms(),
         )
         for record in journal.pending.values():
             self.leave_unfinished(directory, journal, record)

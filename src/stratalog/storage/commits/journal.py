@@ -15,9 +15,11 @@ anybody, and is cut off. Anything else that cannot be read is damage. Then nobod
 committed, and the directory does not open: forgetting a commit would let it be made twice.
 
 Records that are not needed any more go when the file is rewritten, which is done when it has
-grown. An application's last version is remembered for good; other ids for a time. ``records`` says
-how many the file was rewritten with: it was synced before it got its name, so that no crash can
-take the end of those. Journals of earlier versions do not say it.
+grown. An application's last version is remembered for good; other ids for a time, by the clock, and
+the newest of them whatever it says: a clock that is wrong for a moment must not let a commit be
+made twice. Of those that would be too old only the id stays, so that many partitions take no room.
+``records`` says how many the file was rewritten with: it was synced before it got its name, so that
+no crash can take the end of those. Journals of earlier versions do not say it.
 """
 
 import json
@@ -25,7 +27,7 @@ import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from stratalog.errors import CorruptFileError, DiskError
@@ -36,6 +38,7 @@ from stratalog.storage.layout import COMMIT_JOURNAL, TopicPartition
 
 VERSION = 1
 REWRITE_BYTES = 1 << 20
+KEPT_IDS = 1_000
 
 _BEGINNING = re.compile(rb'[0-9a-f]{8} \{"n":')
 
@@ -85,13 +88,19 @@ class CommitJournal:
     """
 
     def __init__(
-        self, files: FileSystem, log_dir: str, *, rewrite_bytes: int = REWRITE_BYTES
+        self,
+        files: FileSystem,
+        log_dir: str,
+        *,
+        rewrite_bytes: int = REWRITE_BYTES,
+        kept_ids: int = KEPT_IDS,
     ) -> None:
         self.path = f"{log_dir}/{COMMIT_JOURNAL}"
         self.pending: dict[str, PendingCommit] = {}
         self.failure: DiskError | None = None
         self._files = files
         self._rewrite_bytes = rewrite_bytes
+        self._kept_ids = kept_ids
         self._guard = threading.RLock()
         self._exists = False
         self._end = self._rewritten_bytes = 0
@@ -112,6 +121,8 @@ class CommitJournal:
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 raise self._corrupt(self._end, f"a record lacks or garbles {error}") from error
             self._end += len(line)
+            if self._number == self._rewritten_number:
+                self._rewritten_bytes = self._end
         if self._number == 0:
             raise self._corrupt(0, "it does not begin as a journal does")
         if self._number < self._rewritten_number:
@@ -221,7 +232,7 @@ class CommitJournal:
 
     def done(self, manifest_id: str, *, forget_before_ms: int = 0) -> None:
         """Nothing of a commit is left to be done. Ids committed before ``forget_before_ms`` are
-        forgotten when the file is rewritten."""
+        forgotten when the file is rewritten, if they are not among the newest."""
         with self._guard:
             self._append({"type": "done", "id": manifest_id})
             self.pending.pop(manifest_id, None)
@@ -267,11 +278,7 @@ class CommitJournal:
         """Rewrite the file with what is still needed."""
         with self._guard:
             self._check_usable()
-            self._by_id = {
-                key: each
-                for key, each in self._by_id.items()
-                if each.at_ms >= forget_before_ms or each.app is not None
-            }
+            self._forget(forget_before_ms)
             done = [each for key, each in self._by_id.items() if key not in self.pending]
             records = [_known_to_json(each) for each in done]
             records += [_pending_to_json(each) for each in self.pending.values()]
@@ -283,6 +290,18 @@ class CommitJournal:
                 if error.path != f"{self.path}.tmp":
                     self.failure = error
                 raise
+
+    def _forget(self, before_ms: int) -> None:
+        # In the order in which they were committed, which no clock changes.
+        plain = [key for key, each in self._by_id.items() if each.app is None]
+        newest = set(plain[max(len(plain) - self._kept_ids, 0) :])
+        kept: dict[str, Committed] = {}
+        for key, each in self._by_id.items():
+            if each.at_ms >= before_ms or each.app is not None or key in self.pending:
+                kept[key] = each
+            elif key in newest:
+                kept[key] = replace(each, offsets={})
+        self._by_id = kept
 
     def _rewrite(self, records: Sequence[dict[str, Any]]) -> None:
         number = self._number

@@ -248,7 +248,10 @@ def _held(files: FileSystem, log_dir: str, now_ms: int) -> dict[str, int]:
         path = f"{log_dir}/{entry.name}"
         staging_id = parse_staging_file(entry.name)
         if staging_id is None:
-            if entry.name.endswith(".tmp") and entry.modified_ms + _UNFINISHED_MS < now_ms:
+            is_old = entry.modified_ms + _UNFINISHED_MS < now_ms
+            # Its maker had another clock, and nobody would ever see it grow old.
+            is_from_afar = entry.modified_ms > now_ms + STAGING_MS_MAX
+            if entry.name.endswith(".tmp") and (is_old or is_from_afar):
                 files.unlink(path, missing_ok=True)
             continue
         found[staging_id] = entry.modified_ms
