@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,7 @@ from commit_harness import (
     stage,
 )
 from stratalog.errors import DiskFullError, LogDirectoryError
+from stratalog.records import Codec
 from stratalog.scans.snapshot import read_directory_id
 from stratalog.storage.checkpoint import format_id
 from stratalog.storage.commits.committing import Commit
@@ -87,6 +89,44 @@ def test_much_becomes_segments_of_its_own(owner: Owner) -> None:
     assert log.high_watermark == log.recovery_point == 10
     assert log.snapshots.offsets == [1, 10]
     assert owner.append(b"after") == 10
+
+
+def with_settings(**settings: Any) -> Owner:
+    made = Owner()
+    made.manager.shutdown()
+    made.start(replace(CONFIG, **settings))
+    made.create(ORDERS, OTHERS)
+    return made
+
+
+@pytest.mark.parametrize("append_max_bytes", [0, 1_000_000])
+def test_what_is_not_compressed_any_more_becomes_segments_of_the_topics_size(
+    append_max_bytes: int,
+) -> None:
+    owner = with_settings(compression_type="uncompressed")
+    owner.manager.config = replace(
+        owner.manager.config, log_commit_append_max_bytes=append_max_bytes
+    )
+    owner.append(b"before")
+    values = [[[b"%02d" % number + bytes(500)] for number in range(13)]]
+
+    owner.run(owner.stage(values, codec=Codec.ZSTD))
+
+    assert owner.values() == [b"before", *flat(values)]
+    log = owner.log()
+    assert log.segments.base_offsets == [0, 1, 4, 7, 10, 13, 14]
+    assert all(each.size_bytes <= CONFIG.segment_size_bytes for each in log.segments)
+    assert owner.append(b"after") == 14
+
+
+def test_commits_that_compress_well_leave_no_more_segments_than_little_does() -> None:
+    owner = with_settings(compression_type="zstd")
+    values = [[[b"%d" % number + bytes(400)] for number in range(4)]] * 2
+
+    owner.run(owner.stage(values))
+
+    assert owner.values() == flat(values)
+    assert owner.log().segments.base_offsets == [0]
 
 
 def test_the_first_segment_of_an_empty_log_takes_the_place_of_its_empty_one(owner: Owner) -> None:
