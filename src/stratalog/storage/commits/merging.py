@@ -56,6 +56,12 @@ class FilePlan:
     is_adopted: bool
     groups: tuple[tuple[StagedFile, ...], ...]
 
+    def copied_bytes(self, *, is_changed: bool) -> int:
+        """Of what is written anew whatever is in it: files that become one; or all of them, if
+        ``is_changed`` says that no batch can stay as it is."""
+        copied = [group for group in self.groups if is_changed or len(group) > 1]
+        return sum(each.size_bytes for group in copied for each in group)
+
 
 def plan_files(
     staged: Sequence[StagedFile], *, segment_bytes: int, append_max_bytes: int
