@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from stratalog.clock import Clock
 from stratalog.config import BrokerConfig, TopicConfig
-from stratalog.records import Record, build_batch, read_headers
+from stratalog.records import Codec, Record, build_batch, read_headers
 from stratalog.records.columns import decode_records
 from stratalog.storage.commits.committing import Commit, CommitResult
 from stratalog.storage.commits.manifest import (
@@ -64,8 +64,8 @@ def new_disk(clock: ManualClock) -> SimulatedFileSystem:
     return SimulatedFileSystem(now_ms=clock.now_ms)
 
 
-def batch(values: Sequence[bytes]) -> bytes:
-    return build_batch([Record(b"k", value, (), START_MS) for value in values])
+def batch(values: Sequence[bytes], codec: Codec = Codec.NONE) -> bytes:
+    return build_batch([Record(b"k", value, (), START_MS) for value in values], codec=codec)
 
 
 def stage(
@@ -78,6 +78,7 @@ def stage(
     topic_ids: Mapping[TopicPartition, str] | None = None,
     log_dir: str = LOG_DIR,
     staging_id: str | None = None,
+    codec: Codec = Codec.NONE,
 ) -> Manifest:
     """Write what tasks would, and say what a driver would."""
     held = open_staging(
@@ -90,7 +91,7 @@ def stage(
         for number, batches in enumerate(of_files):
             writer = StagedLogWriter(files, directory, f"{number:05d}-0", segment_bytes=1 << 30)
             for values in batches:
-                writer.append(batch(values))
+                writer.append(batch(values, codec))
             found.extend(writer.finish())
         topic_id = (topic_ids or {}).get(key, "")
         parts.append(
@@ -140,6 +141,7 @@ class Owner:
         key: TopicPartition = ORDERS,
         app: AppVersion | None = None,
         topic_id: str = "",
+        codec: Codec = Codec.NONE,
     ) -> Manifest:
         return stage(
             self.files,
@@ -149,6 +151,7 @@ class Owner:
             app=app,
             topic_ids={key: topic_id},
             log_dir=self.log_dir,
+            codec=codec,
         )
 
     def run(self, manifest: Manifest) -> CommitResult:

@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,7 @@ from commit_harness import (
     stage,
 )
 from stratalog.errors import DiskFullError, LogDirectoryError
+from stratalog.records import Codec
 from stratalog.scans.snapshot import read_directory_id
 from stratalog.storage.checkpoint import format_id
 from stratalog.storage.commits.committing import Commit
@@ -35,6 +37,7 @@ from stratalog.storage.commits.errors import (
     StagedFileError,
 )
 from stratalog.storage.commits.manifest import AppVersion, Manifest
+from stratalog.storage.commits.staging import staging_directory
 from stratalog.storage.context import DiskState
 from stratalog.storage.directory import Identity
 from stratalog.storage.files import OsFileSystem
@@ -87,6 +90,44 @@ def test_much_becomes_segments_of_its_own(owner: Owner) -> None:
     assert log.high_watermark == log.recovery_point == 10
     assert log.snapshots.offsets == [1, 10]
     assert owner.append(b"after") == 10
+
+
+def with_settings(**settings: Any) -> Owner:
+    made = Owner()
+    made.manager.shutdown()
+    made.start(replace(CONFIG, **settings))
+    made.create(ORDERS, OTHERS)
+    return made
+
+
+@pytest.mark.parametrize("append_max_bytes", [0, 1_000_000])
+def test_what_is_not_compressed_any_more_becomes_segments_of_the_topics_size(
+    append_max_bytes: int,
+) -> None:
+    owner = with_settings(compression_type="uncompressed")
+    owner.manager.config = replace(
+        owner.manager.config, log_commit_append_max_bytes=append_max_bytes
+    )
+    owner.append(b"before")
+    values = [[[b"%02d" % number + bytes(500)] for number in range(13)]]
+
+    owner.run(owner.stage(values, codec=Codec.ZSTD))
+
+    assert owner.values() == [b"before", *flat(values)]
+    log = owner.log()
+    assert log.segments.base_offsets == [0, 1, 4, 7, 10, 13, 14]
+    assert all(each.size_bytes <= CONFIG.segment_size_bytes for each in log.segments)
+    assert owner.append(b"after") == 14
+
+
+def test_commits_that_compress_well_leave_no_more_segments_than_little_does() -> None:
+    owner = with_settings(compression_type="zstd")
+    values = [[[b"%d" % number + bytes(400)] for number in range(4)]] * 2
+
+    owner.run(owner.stage(values))
+
+    assert owner.values() == flat(values)
+    assert owner.log().segments.base_offsets == [0]
 
 
 def test_the_first_segment_of_an_empty_log_takes_the_place_of_its_empty_one(owner: Owner) -> None:
@@ -384,3 +425,103 @@ def test_a_journal_that_cannot_be_read_keeps_the_directory_from_opening(owner: O
     owner.files.flip(f"{LOG_DIR}/.stratalog-commits", 80, 1)
     with pytest.raises(LogDirectoryError, match="which commits were made"):
         owner.start()
+
+
+# --- room for what a check copies -------------------------------------------------------------
+
+# Files that become one, of which each is a small part of a segment.
+MANY: Values = [[[b"%04d" % number * 50]] for number in range(300)]
+
+
+def disk_of(owner: Owner) -> SimulatedFileSystem:
+    assert isinstance(owner.files, SimulatedFileSystem)
+    return owner.files
+
+
+def keep_free(owner: Owner, bytes_beside: int) -> list[int]:
+    """Have all but ``bytes_beside`` of what is free stay free; returns what is free after each
+    operation from now on."""
+    files = disk_of(owner)
+    reserve_bytes = files.free_bytes(LOG_DIR) - bytes_beside
+    owner.manager.config = replace(owner.manager.config, log_dir_reserve_bytes=reserve_bytes)
+    free: list[int] = []
+    files.observer = lambda _operation: free.append(files.free_bytes(LOG_DIR))
+    return free
+
+
+def copies(owner: Owner, manifest: Manifest) -> list[str]:
+    directory = staging_directory(f"{LOG_DIR}/orders-0", manifest.staging_id)
+    return [each.name for each in owner.files.list(directory) if each.name.startswith("merged")]
+
+
+@pytest.mark.parametrize(
+    ("settings", "values"),
+    [
+        ({"internal_segment_bytes": 1 << 20}, MANY),
+        ({"message_timestamp_type": "LogAppendTime"}, [[[b"x" * 1_500]] * 50]),
+    ],
+    ids=["files that become one", "a time that changes"],
+)
+def test_what_there_is_no_room_to_copy_is_refused_before_any_is_copied(
+    settings: dict[str, Any], values: Values
+) -> None:
+    owner = with_settings(**settings)
+    disk_of(owner).capacity_bytes = 16 << 20
+    manifest = owner.stage(values)
+    free = keep_free(owner, 60_000)
+
+    check_refused(owner, manifest, r"are to be copied in .* log\.dir\.reserve\.bytes=\d+ stay free")
+
+    assert free == []
+    assert owner.append(b"a producer's") == 0
+    keep_free(owner, 2_000_000)
+    assert owner.run(manifest).partitions == {ORDERS: (1, 1 + len(flat(values)))}
+
+
+def test_copies_that_grow_take_nothing_of_what_stays_free() -> None:
+    """By how much is known only once they are made."""
+    owner = with_settings(internal_segment_bytes=1 << 20, compression_type="uncompressed")
+    disk_of(owner).capacity_bytes = 64 << 20
+    manifest = owner.stage([[[bytes(900_000)]] * 30], codec=Codec.ZSTD)
+    free = keep_free(owner, 10 << 20)
+
+    check_refused(owner, manifest, "more bytes are to be copied")
+
+    disk_of(owner).observer = None
+    assert min(free) >= owner.manager.config.log_dir_reserve_bytes
+    assert copies(owner, manifest) == []
+    assert owner.append(b"a producer's") == 0
+
+
+def test_copies_of_what_is_refused_afterwards_are_removed() -> None:
+    owner = with_settings(message_timestamp_type="LogAppendTime")
+    disk_of(owner).capacity_bytes = 16 << 20
+    manifest = owner.stage([[[b"a"], [b"b"]]])
+    staged = disk_of(owner).tree(LOG_DIR)
+    keep_free(owner, 1_000)
+
+    check_refused(owner, manifest, "are to be appended")
+
+    assert disk_of(owner).tree(LOG_DIR) == staged
+
+
+@pytest.mark.parametrize("is_checked", [False, True], ids=["by its check", "by its last look"])
+def test_copies_are_removed_where_another_partition_is_refused(is_checked: bool) -> None:
+    owner = new_owner()
+    manifest = stage(owner.files, owner.clock, {ORDERS: MANY, OTHERS: [[[b"other"]]]})
+    commit = owner.plan(manifest)
+    directory = staging_directory(f"{LOG_DIR}/others-0", manifest.staging_id)
+    if is_checked:
+        commit.check()
+        assert copies(owner, manifest)
+        commit.stop()
+    owner.files.unlink(f"{directory}/00000-0-00000.log")
+
+    with pytest.raises(StagedFileError):
+        (commit.settle if is_checked else commit.check)()
+    commit.abandon()
+
+    assert copies(owner, manifest) == []
+    assert owner.append(b"goes on") == 0
+    again = stage(owner.files, owner.clock, {ORDERS: MANY, OTHERS: [[[b"other"]]]})
+    assert owner.run(again).partitions == {ORDERS: (1, 301), OTHERS: (0, 1)}

@@ -295,7 +295,6 @@ def test_a_discarded_segment_leaves_the_file_that_it_did_not_write() -> None:
         staged.name,
         topic(),
         staged=identify(files, f"{directory}/{staged.name}"),
-        is_indexed=True,
     )
     maker.take(files.contents(f"{directory}/{staged.name}"))
     maker.finish()

@@ -19,8 +19,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from typing_extensions import Buffer
-
 from stratalog.config import TopicConfig
 from stratalog.errors import CorruptBatchError, DiskError, RecordError
 from stratalog.records import (
@@ -37,8 +35,10 @@ from stratalog.storage.appending import produce_rules
 from stratalog.storage.commits.errors import ManifestError, StagedFileError
 from stratalog.storage.commits.identity import FileIdentity
 from stratalog.storage.commits.manifest import PartitionManifest, StagedFile
+from stratalog.storage.commits.merged_segments import MergedSegments
 from stratalog.storage.commits.merging import (
     CheckedFile,
+    FilePlan,
     SegmentMaker,
     place_time_ranges,
     plan_files,
@@ -110,10 +110,12 @@ def check_partition(
     is_synced: bool = True,
     progress: Progress = lambda _bytes: False,
     adopts: Callable[[CheckedFile], CheckedFile] = lambda checked: checked,
+    refuse_full: Callable[[int], None] = lambda _bytes: None,
 ) -> CheckedPartition:
     """Check all that ``part``, which appends, has staged in the partition of ``directory``. Its
     names are durable then, unless ``is_synced`` says that somebody else sees to it. ``adopts`` is
-    given each file that is to be a segment, before the next one is read.
+    given each file that is to be a segment, before the next one is begun. ``refuse_full`` raises if
+    there is no room for so many bytes of copies as are about to be written.
 
     ``StagedFileError`` or ``ManifestError`` if it may not be; nothing has changed then. What was
     staged stays as it is also where other files are made of it, but for what ``adopts`` does, so
@@ -124,18 +126,24 @@ def check_partition(
         part.files, segment_bytes=config.segment_size_bytes, append_max_bytes=append_max_bytes
     )
     staging = StagedDirectory(files, directory, staging_id)
-    check = _PartitionCheck(files, staging, config, now_ms, plan.is_adopted, progress)
+    check = _PartitionCheck(
+        files,
+        staging,
+        config,
+        now_ms=now_ms,
+        append_max_bytes=append_max_bytes,
+        progress=progress,
+        adopts=adopts,
+        refuse_full=refuse_full,
+    )
     try:
-        done = []
-        for number, group in enumerate(plan.groups):
-            checked = check.group(number, group)
-            done.append(adopts(checked) if plan.is_adopted else checked)
+        checked = check.run(plan)
         if is_synced:
             staging.sync()
     except BaseException:
         check.discard()
         raise
-    return CheckedPartition(plan.is_adopted, tuple(done))
+    return checked
 
 
 def _refuse_other_kinds(part: PartitionManifest) -> None:
@@ -236,6 +244,10 @@ class _Piece:
     size_bytes: int
     headers: list[BatchHeader]
 
+    @property
+    def batches(self) -> memoryview:
+        return memoryview(self.buffer)[: self.size_bytes]
+
     def batch(self, header: BatchHeader) -> memoryview:
         start = header.position - self.position
         return memoryview(self.buffer)[start : start + header.size_bytes]
@@ -313,50 +325,81 @@ class _PartitionCheck:
         files: FileSystem,
         staging: StagedDirectory,
         config: TopicConfig,
+        *,
         now_ms: int,
-        is_adopted: bool,
+        append_max_bytes: int,
         progress: Progress,
+        adopts: Callable[[CheckedFile], CheckedFile],
+        refuse_full: Callable[[int], None],
     ) -> None:
         self._files = files
         self._staging = staging
         self._config = config
         self._rules = produce_rules(config)
         self._now_ms = now_ms
-        self._is_adopted = is_adopted
+        self._append_max_bytes = append_max_bytes
         self._progress = progress
-        self._batch_bytes_max = min(config.max_message_bytes, config.segment_size_bytes)
+        self._adopts = adopts
+        self._segment_bytes = config.segment_size_bytes
+        # Of what is staged. In the topic's codec it may be less, and have room in a segment.
+        self._batch_bytes_max = config.max_message_bytes
+        if self._rules.codec is None:
+            self._batch_bytes_max = min(self._batch_bytes_max, self._segment_bytes)
+        # Where nothing changes, files become one as it was planned. Where batches do, only what is
+        # written tells what fits.
+        self._is_as_planned = self._rules.codec is None and not self._rules.log_append_time
         self._makers: list[SegmentMaker] = []
+        self._adopted: list[CheckedFile] = []
+        self._merged = MergedSegments(
+            # A name that no manifest can have.
+            lambda number: self._maker(f"merged.{number:05d}.log"),
+            self._adopt,
+            segment_bytes=self._segment_bytes,
+            refuse_full=refuse_full,
+        )
 
     def discard(self) -> None:
         for maker in self._makers:
             maker.discard()
 
-    def group(self, number: int, staged: tuple[StagedFile, ...]) -> CheckedFile:
-        """Files that become one, or one that stays as it is if nothing in it has to change."""
-        if len(staged) == 1 and not self._rules.log_append_time:
-            maker = self._maker(staged[0].name, staged=self._staging.identity(staged[0]))
-            if self._check(staged[0], maker):
-                return maker.finish()
-        # A name that no manifest can have.
-        maker = self._maker(f"merged.{number:05d}.log")
-        for each in staged:
-            self._check(each, maker)
-        return maker.finish()
+    def run(self, plan: FilePlan) -> CheckedPartition:
+        for group in plan.groups:
+            if self._is_as_planned:
+                self._merged.close()
+            kept = self._keep(group[0]) if len(group) == 1 else None
+            if kept is None:
+                for each in group:
+                    self._check(each, self._copy_piece)
+            elif plan.is_adopted:
+                self._merged.close()
+                self._adopt(kept)
+            else:
+                return CheckedPartition(False, (kept.finish(is_indexed=False),))
+        last = self._merged.take_open()
+        if last is not None:
+            if not self._adopted and last.size_bytes < self._append_max_bytes:
+                return CheckedPartition(False, (last.finish(is_indexed=False),))
+            self._adopt(last)
+        return CheckedPartition(True, tuple(self._adopted))
+
+    def _adopt(self, maker: SegmentMaker) -> None:
+        self._adopted.append(self._adopts(maker.finish()))
 
     def _maker(self, name: str, *, staged: FileIdentity | None = None) -> SegmentMaker:
-        maker = SegmentMaker(
-            self._files,
-            self._staging.path,
-            name,
-            self._config,
-            staged=staged,
-            is_indexed=self._is_adopted,
-        )
+        maker = SegmentMaker(self._files, self._staging.path, name, self._config, staged=staged)
         self._makers.append(maker)
         return maker
 
-    def _check(self, staged: StagedFile, maker: SegmentMaker) -> bool:
-        """False as soon as a batch has to change and is not written."""
+    def _keep(self, staged: StagedFile) -> SegmentMaker | None:
+        """The file as it is, or None as soon as a batch of it has to change."""
+        if self._rules.log_append_time:
+            return None
+        maker = self._maker(staged.name, staged=self._staging.identity(staged))
+        is_kept = self._check(staged, lambda path, piece: self._keep_piece(path, piece, maker))
+        return maker if is_kept else None
+
+    def _check(self, staged: StagedFile, take: Callable[[str, _Piece], bool]) -> bool:
+        """Whether ``take`` took all pieces: it is given one after the other."""
         file = self._staging.open(staged)
         tally = _Tally()
         try:
@@ -365,42 +408,53 @@ class _PartitionCheck:
                 file, staged.size_bytes, batch_bytes_max=limit, progress=self._progress
             ):
                 tally.add(piece.headers)
-                if not self._take(file.path, piece, maker):
+                if not take(file.path, piece):
                     return False
         finally:
             file.close()
         tally.compare(file.path, staged)
         return True
 
-    def _take(self, path: str, piece: _Piece, maker: SegmentMaker) -> bool:
-        offset = maker.next_offset
-        position = start = maker.size_bytes
-        whole = memoryview(piece.buffer)[: piece.size_bytes]
-        kept = keep_batches(
-            whole, self._rules, offset, NO_LEADER_EPOCH, self._now_ms, self._batch_bytes_max
-        )
+    def _keep_piece(self, path: str, piece: _Piece, maker: SegmentMaker) -> bool:
+        offset, position = maker.next_offset, maker.size_bytes
+        kept = self._kept(piece, offset)
         for header, min_timestamp_ms in kept:
             maker.note(position, header, min_timestamp_ms)
             position += header.size_bytes
             offset = header.next_offset
-        is_changed = False
-        buffers: list[Buffer] = [whole[: position - start]]
         for header in piece.headers[len(kept) :]:
             produced = self._validate(path, piece, header, offset)
             if produced.rebuilt or produced.header.crc != header.crc:
-                is_changed = True
-                if not maker.is_written:
-                    return False
-            else:
-                at = header.position - piece.position
-                size_bytes = header.size_bytes - LOG_OVERHEAD_BYTES
-                PREFIX.pack_into(piece.buffer, at, offset, size_bytes, NO_LEADER_EPOCH)
+                return False
+            self._give_prefix(piece, header, offset)
             maker.note(position, produced.header, produced.min_timestamp_ms)
             position += produced.size_bytes
             offset += produced.header.record_count
-            buffers += produced.buffers
-        maker.take(b"".join(buffers) if is_changed else whole)
+        maker.take(piece.batches)
         return True
+
+    def _copy_piece(self, path: str, piece: _Piece) -> bool:
+        merged = self._merged
+        if merged.has_room(piece.headers):
+            kept = self._kept(piece, merged.next_offset)
+            merged.add_kept(kept, piece.batches)
+        else:
+            kept = []  # they go to more than one segment
+        for header in piece.headers[len(kept) :]:
+            merged.add(self._validate(path, piece, header, merged.next_offset))
+        merged.flush()
+        return True
+
+    def _kept(self, piece: _Piece, offset: int) -> list[tuple[BatchHeader, int]]:
+        """The first batches, as many as stay as they are, with offsets from ``offset`` on."""
+        limit = min(self._config.max_message_bytes, self._segment_bytes)
+        return keep_batches(
+            piece.batches, self._rules, offset, NO_LEADER_EPOCH, self._now_ms, limit
+        )
+
+    def _give_prefix(self, piece: _Piece, header: BatchHeader, offset: int) -> None:
+        size_bytes = header.size_bytes - LOG_OVERHEAD_BYTES
+        PREFIX.pack_into(piece.batch(header), 0, offset, size_bytes, NO_LEADER_EPOCH)
 
     def _validate(
         self, path: str, piece: _Piece, header: BatchHeader, offset: int
@@ -412,7 +466,7 @@ class _PartitionCheck:
             raise StagedFileError(path, header.position, reason)
         batch = piece.batch(header)
         # As a producer sends it: the offset that stands there means nothing.
-        PREFIX.pack_into(batch, 0, 0, header.size_bytes - LOG_OVERHEAD_BYTES, NO_LEADER_EPOCH)
+        self._give_prefix(piece, header, 0)
         try:
             produced = validate_produced(
                 batch,
@@ -428,13 +482,18 @@ class _PartitionCheck:
             raise StagedFileError(path, header.position, error.reason) from error
         except RecordError as error:
             raise StagedFileError(path, header.position, str(error)) from error
+        # What is stored counts too: in the topic's codec it may be more than what was staged.
+        if produced.size_bytes > self._segment_bytes:
+            as_stored = " in the codec of compression.type"
+            reason = _too_large(produced.size_bytes, self._segment_bytes, as_stored)
+            raise StagedFileError(path, header.position, reason)
         return produced
 
 
-def _too_large(size_bytes: int, limit_bytes: int) -> str:
+def _too_large(size_bytes: int, limit_bytes: int, as_stored: str = "") -> str:
     return (
-        f"a batch of {size_bytes} bytes, over the {limit_bytes} that max.message.bytes and "
-        "segment.bytes of the topic allow"
+        f"a batch of {size_bytes} bytes{as_stored}, over the {limit_bytes} that max.message.bytes "
+        "and segment.bytes of the topic allow"
     )
 
 
@@ -477,7 +536,6 @@ def check_kept(
         config,
         base_offset=staged.base_offset,
         staged=staging.identity(staged),
-        is_indexed=True,
     )
     scan = SegmentScan(staged.base_offset, config.index_interval_bytes, no_headers=True)
     file = staging.open(staged)
@@ -486,13 +544,12 @@ def check_kept(
         for piece in _pieces(
             file, staged.size_bytes, batch_bytes_max=_FILE_BYTES_MAX, progress=progress
         ):
-            view = memoryview(piece.buffer)[: piece.size_bytes]
-            scan.feed(view)
+            scan.feed(piece.batches)
             if scan.fault is not None:
                 raise StagedFileError(file.path, scan.position, scan.fault)
             tally.add(piece.headers)
             tally.note_epochs(piece.headers)
-            maker.take(view)
+            maker.take(piece.batches)
         tally.compare(file.path, staged)
         if scan.next_offset > end_offset:
             reason = f"it reaches to offset {scan.next_offset - 1}, and has to end at {end_offset}"

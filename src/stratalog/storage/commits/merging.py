@@ -50,10 +50,17 @@ _HEADER_BYTES = 61
 
 @dataclass(frozen=True, slots=True)
 class FilePlan:
-    """Each of ``groups`` becomes a segment, or, if nothing is adopted, the only one is appended."""
+    """Each of ``groups`` becomes a segment, or, if nothing is adopted, the only one is appended. By
+    what was staged: where batches have to change, what comes of it is known once it is written."""
 
     is_adopted: bool
     groups: tuple[tuple[StagedFile, ...], ...]
+
+    def copied_bytes(self, *, is_changed: bool) -> int:
+        """Of what is written anew whatever is in it: files that become one; or all of them, if
+        ``is_changed`` says that no batch can stay as it is."""
+        copied = [group for group in self.groups if is_changed or len(group) > 1]
+        return sum(each.size_bytes for group in copied for each in group)
 
 
 def plan_files(
@@ -61,7 +68,7 @@ def plan_files(
 ) -> FilePlan:
     size_bytes = sum(each.size_bytes for each in staged)
     record_count = sum(each.record_count for each in staged)
-    if size_bytes < append_max_bytes and _fits(size_bytes, record_count, segment_bytes):
+    if size_bytes < append_max_bytes and fits(size_bytes, record_count, segment_bytes):
         return FilePlan(False, (tuple(staged),))
     whole_bytes = min(segment_bytes / _WHOLE_PART, _WHOLE_BYTES)
     groups: list[list[StagedFile]] = []
@@ -71,7 +78,7 @@ def plan_files(
         is_small = each.size_bytes < whole_bytes
         size_bytes += each.size_bytes
         record_count += each.record_count
-        if is_open and is_small and _fits(size_bytes, record_count, segment_bytes):
+        if is_open and is_small and fits(size_bytes, record_count, segment_bytes):
             groups[-1].append(each)
         else:
             groups.append([each])
@@ -80,7 +87,8 @@ def plan_files(
     return FilePlan(True, tuple(tuple(group) for group in groups))
 
 
-def _fits(size_bytes: int, record_count: int, segment_bytes: int) -> bool:
+def fits(size_bytes: int, record_count: int, segment_bytes: int) -> bool:
+    """Whether so much can be one segment."""
     return size_bytes <= segment_bytes and record_count <= RELATIVE_OFFSET_MAX
 
 
@@ -108,6 +116,8 @@ class CheckedFile:
     offset_index_bytes: int = 0
     time_index_bytes: int = 0
     has_time_ranges: bool = False
+    # Written here, of what was staged.
+    is_copy: bool = False
     # Of its batches, if it keeps the epochs that they have.
     latest_epoch: int = -1
 
@@ -128,7 +138,7 @@ class SegmentMaker:
     """Takes the batches of one file to be, in order, and makes what lies beside it.
 
     The batches are written to a file ``name``; unless that is there, as ``staged`` says, and they
-    are the same. With ``is_indexed`` the indexes of a segment are made. Not for several threads.
+    are the same. Not for several threads.
     """
 
     def __init__(
@@ -140,14 +150,12 @@ class SegmentMaker:
         *,
         base_offset: int = 0,
         staged: FileIdentity | None,
-        is_indexed: bool,
     ) -> None:
         self._files = files
         self._directory = directory
         self._name = name
         self._config = config
         self._base_offset = base_offset
-        self._is_indexed = is_indexed
         self._positions = array("I")
         self._offsets = array("i")
         self._scan = SegmentScan(
@@ -162,10 +170,6 @@ class SegmentMaker:
         self._written: list[str] = []
         self._staged = staged
         self._log: File | None = self._create(LOG_SUFFIX) if staged is None else None
-
-    @property
-    def is_written(self) -> bool:
-        return self._log is not None
 
     @property
     def size_bytes(self) -> int:
@@ -205,15 +209,16 @@ class SegmentMaker:
         self._offsets.append(header.base_offset - self._base_offset)
         self._times.add(position + header.size_bytes, (header,), min_timestamp_ms)
 
-    def finish(self) -> CheckedFile:
-        """Write the indexes, and make everything durable that was written here."""
+    def finish(self, *, is_indexed: bool = True) -> CheckedFile:
+        """Write the indexes, if it is to be a segment, and make everything durable that was written
+        here."""
         scan = self._scan
         scan.finish()
         if self._log is not None:
             self._log.sync()
             self._log.close()
         offsets, times, has_ranges = 0, 0, False
-        if self._is_indexed:
+        if is_indexed:
             offsets = self._put(OFFSET_INDEX_SUFFIX, scan.offset_entries, OffsetIndex.entry_size)
             times = self._put(TIME_INDEX_SUFFIX, scan.time_entries, TimeIndex.entry_size)
             has_ranges = self._put_time_ranges()
@@ -232,6 +237,7 @@ class SegmentMaker:
             offset_index_bytes=offsets,
             time_index_bytes=times,
             has_time_ranges=has_ranges,
+            is_copy=self._log is not None,
         )
 
     def _put(self, suffix: str, entries: bytearray, entry_size: int) -> int:

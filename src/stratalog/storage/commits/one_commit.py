@@ -6,7 +6,7 @@ The steps are those of ``work``, for all logs together. After a step that raised
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from stratalog.storage.commits.errors import CommitRefusedError
 from stratalog.storage.commits.journal import CommitJournal, Offsets, PendingCommit
 from stratalog.storage.commits.manifest import AppVersion, CommitKind, Manifest
 from stratalog.storage.commits.restoring import RestoreWork
-from stratalog.storage.commits.work import PartitionWork, WorkRecord
+from stratalog.storage.commits.work import PartitionWork, WorkRecord, refuse_full
 from stratalog.storage.directory import LogDirectory
 from stratalog.storage.flushing import SYNC_FILE_SYSTEM_FROM, sync_all
 from stratalog.storage.layout import TopicPartition
@@ -60,9 +60,9 @@ class Commit:
         self._works = works
         # Syncing many files one by one takes longer than one sync of the file system.
         self._is_synced_together = len(works) >= SYNC_FILE_SYSTEM_FROM
-        for work in works:
-            if isinstance(work, AppendWork):
-                work.is_synced_together = self._is_synced_together
+        self._appends = [work for work in works if isinstance(work, AppendWork)]
+        for work in self._appends:
+            work.is_synced_together = self._is_synced_together
         self._record: PendingCommit | None = None
         self._error: DiskError | None = None
 
@@ -114,27 +114,32 @@ class Commit:
 
     def check(self) -> None:
         """Any thread; long."""
-        with self._noting():
+        with self._discarding(), self._noting():
+            self._check_room(
+                sum(work.copied_bytes for work in self._appends), "bytes are to be copied"
+            )
             self._for_each_work(self._check_one)
             self._sync_together()
-            self._check_room()
-        with self._writing():
+            self._check_room(
+                sum(work.needed_bytes for work in self._works), "bytes are to be appended"
+            )
+        with self._writing(), self._discarding():
             self._journal.prepare()
 
     def _check_one(self, work: PartitionWork) -> None:
         self._commits.go_on()
         work.check()
 
-    def _check_room(self) -> None:
-        """A disk that is full only once the commit is made would take the logs offline."""
-        needed_bytes = sum(work.needed_bytes for work in self._works)
-        reserve_bytes = self._commits.config.log_dir_reserve_bytes
-        free_bytes = self._commits.manager.files.free_bytes(self._directory.path)
-        if needed_bytes and free_bytes < needed_bytes + reserve_bytes:
-            raise CommitRefusedError(
-                f"{needed_bytes} bytes are to be appended in {self._directory.path}, where "
-                f"{free_bytes} are free and log.dir.reserve.bytes={reserve_bytes} stay free"
-            )
+    def _check_room(self, needed_bytes: int, what: str) -> None:
+        """A disk that is full only once the commit is made would take the logs offline; and one
+        that is full of copies takes no records of producers."""
+        refuse_full(
+            self._commits.manager.files,
+            self._directory.path,
+            needed_bytes,
+            reserve_bytes=self._commits.config.log_dir_reserve_bytes,
+            what=what,
+        )
 
     def stop(self) -> None:
         """Owner's thread; from here on appends are paused."""
@@ -147,16 +152,21 @@ class Commit:
     def settle(self) -> None:
         """Any thread; short. When it returns, the commit is made."""
         with self._writing():
-            self._flush_together()
-            records = [work.settle() for work in self._works]
-            for work in self._works:
-                if work.log.is_closed:
-                    raise CommitRefusedError(f"{work.key} was deleted just now")
-            self._directory.state.syncs.refuse_any()
+            with self._discarding():
+                records = self._settle_works()
             self._decide(records)
             for work in self._works:
                 with self._unless_deleted(work):
                     work.place()
+
+    def _settle_works(self) -> list[WorkRecord]:
+        self._flush_together()
+        records = [work.settle() for work in self._works]
+        for work in self._works:
+            if work.log.is_closed:
+                raise CommitRefusedError(f"{work.key} was deleted just now")
+        self._directory.state.syncs.refuse_any()
+        return records
 
     def _decide(self, records: list[WorkRecord]) -> None:
         manifest = self.manifest
@@ -280,7 +290,7 @@ class Commit:
 
     def _flush_together(self) -> None:
         """Appends are waiting: only if so many logs have something to flush."""
-        due = [each for each in self._works if isinstance(each, AppendWork) and each.is_flush_due]
+        due = [each for each in self._appends if each.is_flush_due]
         if len(due) >= SYNC_FILE_SYSTEM_FROM:
             self._sync_all()
             for work in due:
@@ -294,6 +304,18 @@ class Commit:
         except DiskError:
             if not work.log.is_closed:
                 raise
+
+    @contextmanager
+    def _discarding(self) -> Iterator[None]:
+        """Before anything is decided: copies of what is refused take no room from anybody."""
+        try:
+            yield
+        except BaseException:
+            # Once the directories were let go of, the files may be somebody else's.
+            with suppress(CommitRefusedError), self._commits.gate.passed():
+                for work in self._appends:
+                    work.discard_copies()
+            raise
 
     @contextmanager
     def _noting(self) -> Iterator[None]:

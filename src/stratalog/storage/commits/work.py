@@ -21,6 +21,7 @@ from typing import Any, Protocol
 
 from stratalog.errors import CorruptFileError, DiskError
 from stratalog.storage.checkpoint import format_id
+from stratalog.storage.commits.errors import CommitRefusedError
 from stratalog.storage.files import File, FileSystem
 from stratalog.storage.layout import (
     LOG_SUFFIX,
@@ -90,6 +91,19 @@ def log_sizes(files: FileSystem, directory: str) -> dict[int, int]:
         for entry, name in found
         if name is not None and name.kind == LOG_SUFFIX and not name.state
     }
+
+
+def refuse_full(
+    files: FileSystem, log_dir: str, needed_bytes: int, *, reserve_bytes: int, what: str
+) -> None:
+    """A commit takes nothing of what stays free for producers. ``what`` is going to happen with so
+    many."""
+    free_bytes = files.free_bytes(log_dir) if needed_bytes else 0
+    if needed_bytes and free_bytes < needed_bytes + reserve_bytes:
+        raise CommitRefusedError(
+            f"{needed_bytes} {what} in {log_dir}, where {free_bytes} are free and "
+            f"log.dir.reserve.bytes={reserve_bytes} stay free"
+        )
 
 
 class PartitionWork(Protocol):
