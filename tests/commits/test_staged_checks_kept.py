@@ -14,10 +14,11 @@ from staging_harness import (
 
 from stratalog.errors import DiskError
 from stratalog.records import SegmentScan, read_headers
-from stratalog.storage.commits.checking import StagedDirectory, check_kept
+from stratalog.storage.commits.checking import check_kept
 from stratalog.storage.commits.errors import StagedFileError
 from stratalog.storage.commits.manifest import StagedFile
 from stratalog.storage.commits.merging import CheckedFile
+from stratalog.storage.commits.staged_reading import StagedDirectory
 from stratalog.testing import SimulatedFileSystem, strategies
 
 END = 2**40

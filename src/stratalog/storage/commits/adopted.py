@@ -17,12 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from stratalog.errors import CorruptFileError
-from stratalog.storage.commits.checking import (
-    CheckedFile,
-    place_time_ranges,
-    rebase,
-    rebase_file,
-)
+from stratalog.storage.commits.checking import CheckedFile, place_time_ranges, rebase, rebase_file
 from stratalog.storage.commits.identity import identify, refuse_other
 from stratalog.storage.commits.work import refuse_lost, sync_file
 from stratalog.storage.files import File, FileSystem, begin_sync

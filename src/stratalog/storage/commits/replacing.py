@@ -29,7 +29,6 @@ from stratalog.errors import (
 from stratalog.records import read_headers
 from stratalog.storage.cleaning.cleaned import CleanedSegment
 from stratalog.storage.cleaning.swap import swap_in
-from stratalog.storage.commits.checking import StagedDirectory
 from stratalog.storage.commits.errors import (
     CommitRefusedError,
     ManifestError,
@@ -45,6 +44,7 @@ from stratalog.storage.commits.manifest import (
     Replacement,
     SourceSegment,
 )
+from stratalog.storage.commits.staged_reading import StagedDirectory
 from stratalog.storage.commits.work import topic_id_of
 from stratalog.storage.files import File, FileSystem
 from stratalog.storage.layout import (

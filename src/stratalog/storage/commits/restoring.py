@@ -18,12 +18,7 @@ from typing import TYPE_CHECKING, Any
 from stratalog.errors import CorruptFileError, CorruptSegmentError, ProducerError
 from stratalog.storage.checkpoint import EpochEntry, read_offsets, write_epochs, write_offsets
 from stratalog.storage.commits.adopted import place_segment
-from stratalog.storage.commits.checking import (
-    CheckedFile,
-    StagedDirectory,
-    check_kept,
-    place_time_ranges,
-)
+from stratalog.storage.commits.checking import CheckedFile, check_kept, place_time_ranges
 from stratalog.storage.commits.errors import (
     CommitBusyError,
     CommitRefusedError,
@@ -32,6 +27,7 @@ from stratalog.storage.commits.errors import (
 )
 from stratalog.storage.commits.identity import refuse_other
 from stratalog.storage.commits.manifest import EPOCH_MAX, Manifest, PartitionManifest, StagedFile
+from stratalog.storage.commits.staged_reading import StagedDirectory
 from stratalog.storage.commits.work import (
     WorkRecord,
     log_sizes,
