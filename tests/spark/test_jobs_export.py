@@ -1,6 +1,7 @@
 """``export``: a topic as Parquet, every record exactly once, decoded and partitioned as asked."""
 
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -172,6 +173,74 @@ def test_a_batch_is_one_moment_and_never_lands_twice(
     assert landed(spark, target) == offsets(range(15, 20), range(15, 20))
     with pytest.raises(AnalysisException, match="already exists"):
         export(spark, log_dir, "orders", target, mode="batch")
+
+
+# --- a target that is there ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_lost", [True, False], ids=["removed", "another"])
+def test_a_target_is_refused_to_any_checkpoint_that_did_not_write_it(
+    spark: Any, log_dir: Path, tmp_path: Path, *, is_lost: bool
+) -> None:
+    target = tmp_path / "x=1" / "lake [all]"
+    export(spark, log_dir, "orders", target)
+    if is_lost:
+        shutil.rmtree(target / "_checkpoints")
+    checkpoint = None if is_lost else tmp_path / "checkpoint"
+
+    with pytest.raises(JobOptionError, match=r"written with another one.*or another target"):
+        export(spark, log_dir, "orders", target, checkpoint=checkpoint)
+
+    assert not (target / "_checkpoints").exists() or not is_lost
+    assert landed(spark, target) == offsets(range(20), range(20))
+
+
+def test_a_checkpoint_that_has_come_less_far_than_its_target_is_refused(
+    spark: Any, log_dir: Path, target: Path, tmp_path: Path
+) -> None:
+    checkpoint, copy = tmp_path / "checkpoint", tmp_path / "copy"
+    export(spark, log_dir, "orders", target, checkpoint=checkpoint)
+    shutil.copytree(checkpoint, copy)
+    write_topic(log_dir, "orders", {1: [record(1)]})
+    export(spark, log_dir, "orders", target, checkpoint=checkpoint)
+
+    with pytest.raises(JobOptionError, match="drop the first 1 of its batches"):
+        export(spark, log_dir, "orders", target, checkpoint=copy)
+
+    assert landed(spark, target) == offsets(range(20), range(21))
+
+
+def test_a_run_that_died_between_the_target_and_its_checkpoint_is_gone_on_with(
+    spark: Any, log_dir: Path, target: Path, tmp_path: Path
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    export(spark, log_dir, "orders", target, checkpoint=checkpoint)
+    shutil.rmtree(checkpoint / "commits")
+    write_topic(log_dir, "orders", {1: [record(1)]})
+
+    export(spark, log_dir, "orders", target, checkpoint=checkpoint)
+
+    assert landed(spark, target) == offsets(range(20), range(21))
+
+
+@pytest.mark.parametrize("partition_by", [None, "topic", ["date", "topic"]])
+@pytest.mark.parametrize("scheme", ["", "file:"])
+def test_a_target_stays_partitioned_as_it_is(
+    spark: Any, log_dir: Path, tmp_path: Path, scheme: str, partition_by: Any
+) -> None:
+    target = tmp_path / "x=1" / "größe=2"
+    # The first batch has no rows to tell by.
+    export(spark, log_dir, "orders", target, where="false")
+    export(spark, log_dir, "orders", target, where="false", partition_by=None)
+    write_topic(log_dir, "orders", {1: [record(1)]})
+    export(spark, log_dir, "orders", target)
+
+    with pytest.raises(
+        JobOptionError, match=r"partitioned by date, and could not be read.*or give"
+    ):
+        export(spark, log_dir, "orders", f"{scheme}{target}", partition_by=partition_by)
+
+    assert landed(spark, target) == [(1, 20)]
 
 
 # --- what it looks like --------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from stratalog.spark.api import snapshot
 from stratalog.spark.jobs.errors import FormatMissingError, JobOptionError
 from stratalog.spark.jobs.export_rows import ExportRows, parse_partition_by
+from stratalog.spark.jobs.file_sink import check_target
 from stratalog.spark.jobs.places import absolute, local_path
 from stratalog.spark.jobs.progress import Progress, not_when_interrupted, told, watching
 from stratalog.spark.jobs.stream_progress import follow, initial_positions, observed
@@ -222,6 +223,9 @@ def _start(spark: SparkSession, asked: Export) -> StreamingQuery:
     reader = spark.readStream.format("stratalog").options(**given).schema(schema)
     source = reader.load() if asked.where is None else reader.load().where(asked.where)
     frame = observed(_rows(asked, plan, source, options))
+    partition_by = [each.name for each in plan.partition_by]
+    if not asked.is_table:
+        check_target(spark, asked.place, asked.checkpoint_place, partition_by)
     writer = (
         frame.writeStream.format(asked.format)
         .outputMode("append")
@@ -229,8 +233,8 @@ def _start(spark: SparkSession, asked: Export) -> StreamingQuery:
         .options(**asked.target_options())
         .queryName(f"export {asked.topics} to {asked.place}")
     )
-    if plan.partition_by:
-        writer = writer.partitionBy(*(each.name for each in plan.partition_by))
+    if partition_by:
+        writer = writer.partitionBy(*partition_by)
     if _checked_mode(asked) is ExportMode.ONCE:
         writer = writer.trigger(availableNow=True)
     else:
