@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,28 @@ def test_columns_that_only_sound_like_a_records_are_part_of_its_json(spark: Any)
 
     assert records.columns == ["value"]
     assert json.loads(records.first().value) == {"key": 1, "partition": "p", "other": "x"}
+
+
+def test_what_becomes_json_keeps_all_of_a_time(spark: Any) -> None:
+    rows = spark.sql(
+        "SELECT timestamp'2024-01-02 03:04:05.123456Z' AS at, timestamp_ntz'0300-01-02 03:04:05.1' "
+        "AS there, timestamp'1800-01-02 03:04:05.000001 Europe/Amsterdam' AS old, null AS nothing"
+    )
+
+    made = RecordExpressions(
+        key="struct(at)", headers={"all": "array(at)", "at": "at"}
+    ).records(rows).first()  # fmt: skip
+
+    def moment(text: str) -> datetime:
+        return datetime.fromisoformat(text)
+
+    at = datetime(2024, 1, 2, 3, 4, 5, 123456, UTC)
+    old = datetime(1800, 1, 2, 3, 4, 5, 1, timezone(timedelta(minutes=17, seconds=30)))
+    value = json.loads(made.value)
+    assert moment(json.loads(made.key)["at"]) == moment(value["at"]) == at
+    assert moment(value["old"]) == old
+    assert (value["there"], "nothing" in value) == ("0300-01-02T03:04:05.100000", False)
+    assert moment(json.loads(made.headers[0].value)[0]) == at
 
 
 # --- once ----------------------------------------------------------------------------------------

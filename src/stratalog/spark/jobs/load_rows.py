@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
-WHOLE_ROW = "to_json(struct(*))"
+# ISO 8601, with all that Spark knows of a time: by itself its JSON ends at the millisecond. Zones
+# of long ago have seconds.
+_JSON_TIMES = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +40,10 @@ class RecordExpressions:
         from pyspark.sql import functions as F
 
         kept = rows if self.where is None else rows.where(self.where)
-        value = self.value or ("value" if "value" in kept.columns else WHOLE_ROW)
+        whole_row = F.to_json(F.struct("*"), _JSON_TIMES)
+        value = self._said_or_there(kept, "value")
         chosen: dict[str, Column | None] = {
-            "value": F.expr(value),
+            "value": whole_row if value is None else value,
             "key": self._said_or_there(kept, "key"),
             "timestamp": self._said_or_there(kept, "timestamp"),
             "partition": self._said_or_there(kept, "partition"),
@@ -79,7 +85,7 @@ def _as_text(column: "Column", kind: "DataType") -> "Column":
     from pyspark.sql.types import ArrayType, BinaryType, MapType, StringType, StructType
 
     if isinstance(kind, StructType | ArrayType | MapType):
-        return F.to_json(column)
+        return F.to_json(column, _JSON_TIMES)
     return column if isinstance(kind, BinaryType | StringType) else column.cast("string")
 
 
