@@ -154,6 +154,16 @@ def test_nothing_to_load_is_told(spark: Any, directory: Path) -> None:
 # --- what goes wrong -----------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", ["topic", "PATH", "txnAppId", "txnversion"])
+def test_the_sinks_options_do_not_say_what_is_said_otherwise(
+    spark: Any, directory: Path, name: str
+) -> None:
+    with pytest.raises(JobOptionError, match=f"the option {name} is 'a': say it as"):
+        load(spark, spark.range(1), directory, "f", app=("x", 1), options={name: "a"})
+
+    assert rows_in(directory, "f") == []
+
+
 @pytest.mark.parametrize(
     ("source", "sentence"),
     [
