@@ -232,6 +232,22 @@ def test_the_command_loads_and_says_where_the_records_are(
     assert [row["value"] for row in rows_in(directory, "f")] == [b"2.5", b"3.5", None]
 
 
+def test_a_header_may_be_repeated_as_kafka_has_it(
+    spark: Any, directory: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "rows.json").write_text('{"key": "twice", "value": "v", "n": 2}\n')
+    headers = ("--header", "h='1'", "--header", "i=key", "--header", "h=n")
+
+    done = spark_command("load", tmp_path / "rows.json", "--format", "json", "--log-dir", directory,
+                         "--topic", "d", *headers)  # fmt: skip
+
+    assert done.exit_code == 0, done.stderr
+    (row,) = (each for each in rows_in(directory, "d") if each["key"] == b"twice")
+    assert [(each["key"], each["value"]) for each in row["headers"]] == [
+        ("h", b"1"), ("i", b"twice"), ("h", b"2"),
+    ]  # fmt: skip
+
+
 def test_what_is_loaded_may_be_named_by_a_uri(spark: Any, directory: Path, csv: Path) -> None:
     before = len(rows_in(directory, "d"))
 

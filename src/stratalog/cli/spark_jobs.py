@@ -27,7 +27,7 @@ from stratalog.cli.spark_session import (
     SparkChoice,
     run_job,
 )
-from stratalog.cli.values import pairs
+from stratalog.cli.values import pairs, repeatable_pairs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -268,7 +268,7 @@ def load(
         "key": key,
         "value": value,
         "timestamp": timestamp,
-        "headers": pairs(header, "--header") or None,
+        "headers": repeatable_pairs(header, "--header") or None,
         "partition": partition,
         "where": where,
         "app": None if app_id is None else (app_id, app_version),

@@ -26,12 +26,12 @@ _JSON_TIMES = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordExpressions:
     """Each is Spark's SQL over the source's columns. ``headers`` is one expression for an array of
-    (key, value), or one for each header's value by its name."""
+    (key, value), or one for each header's value by its name, in pairs where a name is repeated."""
 
     key: str | None = None
     value: str | None = None
     timestamp: str | None = None
-    headers: str | Mapping[str, str] | None = None
+    headers: str | Mapping[str, str] | Sequence[tuple[str, str]] | None = None
     partition: str | None = None
     where: str | None = None
 
@@ -69,12 +69,13 @@ class RecordExpressions:
 
         if self.headers is None or isinstance(self.headers, str):
             return self._said_or_there(rows, "headers")
+        given = self.headers.items() if isinstance(self.headers, Mapping) else self.headers
         # Columns of their own first: only of these is the type known, and a number is to be text.
-        values = [F.expr(text).alias(name) for name, text in self.headers.items()]
+        values = [F.expr(text).alias(name) for name, text in given]
         kinds = [each.dataType for each in rows.select(*values).schema.fields]
         made = [
             F.struct(F.lit(name).alias("key"), _as_bytes(F.expr(text), kind).alias("value"))
-            for (name, text), kind in zip(self.headers.items(), kinds, strict=True)
+            for (name, text), kind in zip(given, kinds, strict=True)
         ]
         return F.array(*made)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -79,7 +79,7 @@ def load(
     key: str | None = None,
     value: str | None = None,
     timestamp: str | None = None,
-    headers: str | Mapping[str, str] | None = None,
+    headers: str | Mapping[str, str] | Sequence[tuple[str, str]] | None = None,
     partition: str | None = None,
     where: str | None = None,
     app: tuple[str, int] | None = None,
