@@ -23,6 +23,7 @@ from stratalog.spark.options import SourceOptions
 pytestmark = pytest.mark.xdist_group("spark")
 
 DAY_MS = 86_400_000
+DEFAULT = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 
 
 @pytest.fixture
@@ -296,6 +297,9 @@ def test_values_are_decoded_by_sparks_own_functions(
         (["cast(KEY AS string) AS k"], None, "headers[0].key = 'n'", {"key", "headers"}),
         (["1 AS one"], None, None, {"offset"}),
         (["upper(topic) || codec AS t"], None, None, {"topic", "codec"}),
+        (["headers", "offset * 2 AS twice"], None, None, {*DEFAULT, "headers"}),
+        (["offset"], None, "size(headers) * 2 > 4 OR codec = 'a*'", {*DEFAULT, "headers", "codec"}),
+        (["count(HEADERS"], None, None, {*DEFAULT, "headers"}),
     ],
 )
 def test_only_what_is_spoken_of_is_decoded(
@@ -312,9 +316,18 @@ def test_all_is_decoded_where_nobody_chose(columns: tuple[str, ...] | None) -> N
     options = SourceOptions.parse({"path": "/log", "subscribe": "a"}, is_streaming=False)
     names = ExportRows(columns, parse_partition_by("codec"), None).needed(options)
 
-    assert names[:7] == (
-        "key", "value", "topic", "partition", "offset", "timestamp", "timestampType",
-    )  # fmt: skip
+    assert names[:7] == DEFAULT
+
+
+def test_a_star_stands_for_the_columns_that_a_row_has_anyway(
+    spark: Any, log_dir: Path, target: Path
+) -> None:
+    export(spark, log_dir, "orders", target, columns=["*", "offset * 2 AS twice"],
+           where="headers IS NULL OR size(headers) >= 0", partition_by=None)  # fmt: skip
+
+    rows = spark.read.parquet(str(target))
+    assert rows.columns == [*DEFAULT, "twice"]
+    assert rows.count() == 40
 
 
 # --- what goes wrong -----------------------------------------------------------------------------
@@ -329,6 +342,9 @@ def test_all_is_decoded_where_nobody_chose(columns: tuple[str, ...] | None) -> N
         ({"mode": "often"}, "there are once, continuous, batch"),
         ({"mode": "continuous", "every": "zzz"}, "every is 'zzz': expected an interval"),
         ({"mode": "continuous", "every": ""}, "every is '': expected an interval"),
+        ({"mode": "batch", "every": "1 minute"}, "every is '1 minute': a batch is written once"),
+        ({"mode": "batch", "checkpoint": "/x"}, "checkpoint is '/x': a batch has none"),
+        ({"write_options": {"checkpointlocation": "/x"}}, "give it as checkpoint"),
     ],
 )
 def test_what_cannot_be_done_is_told_before_anything_is_written(

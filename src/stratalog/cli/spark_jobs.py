@@ -138,8 +138,9 @@ def export(
         typer.Option("--checkpoint", metavar="PATH", help="Default: a place in the target."),
     ] = None,
     every: Annotated[
-        str, typer.Option("--every", help="How often a continuous export writes.")
-    ] = "1 minute",
+        str | None,
+        typer.Option("--every", help="How often a continuous export writes. Default: 1 minute."),
+    ] = None,
     compression: Annotated[
         str | None, typer.Option("--compression", help="The codec of the target's files.")
     ] = None,

@@ -72,7 +72,7 @@ class Export:
     transform: Transform | None = None
     mode: ExportMode | str = ExportMode.ONCE
     checkpoint: str | os.PathLike[str] | None = None
-    every: str = EVERY
+    every: str | None = None
     compression: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     write_options: Mapping[str, str] = field(default_factory=dict)
@@ -211,9 +211,18 @@ def start_export(
 def _checked_mode(asked: Export) -> ExportMode:
     asked.check_places()
     try:
-        return ExportMode(asked.mode)
+        mode = ExportMode(asked.mode)
     except ValueError:
         raise JobOptionError("mode", asked.mode, f"there are {', '.join(ExportMode)}") from None
+    if mode is ExportMode.BATCH:
+        if asked.checkpoint is not None:
+            raise JobOptionError("checkpoint", os.fspath(asked.checkpoint), "a batch has none")
+        if asked.every is not None:
+            raise JobOptionError("every", asked.every, "a batch is written once")
+    for name, text in asked.write_options.items():
+        if name.lower() == "checkpointlocation":
+            raise JobOptionError(f"the option {name}", text, "give it as checkpoint")
+    return mode
 
 
 def _start(spark: SparkSession, asked: Export) -> StreamingQuery:
@@ -238,7 +247,7 @@ def _start(spark: SparkSession, asked: Export) -> StreamingQuery:
     if _checked_mode(asked) is ExportMode.ONCE:
         writer = writer.trigger(availableNow=True)
     else:
-        writer = _every(writer, asked.every)
+        writer = _every(writer, EVERY if asked.every is None else asked.every)
     with _format_there(asked), _files_open(spark):
         return writer.toTable(asked.place) if asked.is_table else writer.start(asked.place)
 
