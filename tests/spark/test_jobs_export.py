@@ -16,6 +16,7 @@ from stratalog.spark.jobs import export, start_export
 from stratalog.spark.jobs.errors import FormatMissingError, JobOptionError
 from stratalog.spark.jobs.export_rows import ExportRows, parse_partition_by
 from stratalog.spark.jobs.exporting import Export
+from stratalog.spark.jobs.file_sink import check_target
 from stratalog.spark.jobs.places import absolute, local_path
 from stratalog.spark.jobs.stream_progress import StreamTotals, initial_positions
 from stratalog.spark.options import SourceOptions
@@ -205,7 +206,7 @@ def test_a_checkpoint_that_has_come_less_far_than_its_target_is_refused(
     write_topic(log_dir, "orders", {1: [record(1)]})
     export(spark, log_dir, "orders", target, checkpoint=checkpoint)
 
-    with pytest.raises(JobOptionError, match="drop the first 1 of its batches"):
+    with pytest.raises(JobOptionError, match="up to number 1 for written"):
         export(spark, log_dir, "orders", target, checkpoint=copy)
 
     assert landed(spark, target) == offsets(range(20), range(21))
@@ -242,6 +243,22 @@ def test_a_target_stays_partitioned_as_it_is(
         export(spark, log_dir, "orders", f"{scheme}{target}", partition_by=partition_by)
 
     assert landed(spark, target) == [(1, 20)]
+
+
+def test_a_session_without_a_jvm_looks_at_the_files_that_are_here(
+    spark: Any, log_dir: Path, target: Path, tmp_path: Path
+) -> None:
+    export(spark, log_dir, "orders", target)
+    remote: Any = object()
+    own = f"{target}/_checkpoints/stratalog"
+
+    check_target(remote, str(target), own, ["date"])
+    check_target(remote, "s3a://lake/orders", own, ["date"])
+    check_target(remote, str(target), "s3a://lake/checkpoints/orders", ["date"])
+    with pytest.raises(JobOptionError, match="is partitioned by date"):
+        check_target(remote, f"file://{target}", own, [])
+    with pytest.raises(JobOptionError, match="written with another one"):
+        check_target(remote, str(target), str(tmp_path / "checkpoint"), ["date"])
 
 
 # --- what it looks like --------------------------------------------------------------------------

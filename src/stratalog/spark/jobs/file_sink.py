@@ -30,6 +30,8 @@ def check_target(
     spark: SparkSession, target: str, checkpoint: str, partition_by: Sequence[str]
 ) -> None:
     """Refuse what the sink would drop, and what readers could not read beside the rest."""
+    if not all(_is_seen(spark, place) for place in (target, checkpoint)):
+        return
     written = _last_batch(spark, f"{target}/{_SINK_LOG}")
     if written is None:
         return
@@ -38,9 +40,9 @@ def check_target(
         raise JobOptionError(
             "checkpoint",
             checkpoint,
-            f"{target} was written with another one, and Spark would drop the first "
-            f"{written - (-1 if begun is None else begun)} of its batches as written. Give the "
-            "checkpoint that belongs to the target, or another target",
+            f"{target} was written with another one: Spark would take batches up to number "
+            f"{written} for written, and drop their rows. Give the checkpoint that belongs to the "
+            "target, or another target",
         )
     found = _partition_columns(spark, target)
     if found is not None and found != tuple(partition_by):
@@ -91,6 +93,10 @@ def _named_directories(place: PurePosixPath) -> tuple[str, ...]:
 # Spark's own readers take no notice of what is in _spark_metadata, so it is read as Spark itself
 # does, through Hadoop, which knows all of its file systems. Over Spark Connect there is no JVM to
 # ask, and only what this machine sees can be compared.
+
+
+def _is_seen(spark: SparkSession, place: str) -> bool:
+    return getattr(spark, "_jvm", None) is not None or local_path(place) is not None
 
 
 def _names(spark: SparkSession, directory: str) -> list[str]:
