@@ -37,6 +37,19 @@ def test_keys_headers_and_nulls_are_parsed(commands: CommandLine) -> None:
     assert (second["value"], second["headers"][1]) == (None, {"name": "h", "value": None})
 
 
+def test_a_header_may_be_repeated_as_kafka_has_it(commands: CommandLine) -> None:
+    commands.ok("topic", "create", "repeated")
+
+    commands.ok(
+        "produce", "repeated", *QUICK, "-H", "h=1", "-H", "i=2", "--header", "h=3=4", stdin=b"v\n"
+    )
+
+    (record,) = written(commands, "repeated")
+    assert [(each["name"], each["value"]) for each in record["headers"]] == [
+        ("h", "1"), ("i", "2"), ("h", "3=4"),
+    ]  # fmt: skip
+
+
 def test_bytes_that_are_no_text_arrive_as_they_are(commands: CommandLine) -> None:
     commands.ok("topic", "create", "binary")
     raw = bytes(byte for byte in range(256) if byte not in b"\n\t")

@@ -1,6 +1,7 @@
 """``export``: a topic as Parquet, every record exactly once, decoded and partitioned as asked."""
 
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ from stratalog.spark.jobs import export, start_export
 from stratalog.spark.jobs.errors import FormatMissingError, JobOptionError
 from stratalog.spark.jobs.export_rows import ExportRows, parse_partition_by
 from stratalog.spark.jobs.exporting import Export
+from stratalog.spark.jobs.file_sink import check_target
 from stratalog.spark.jobs.places import absolute, local_path
 from stratalog.spark.jobs.stream_progress import StreamTotals, initial_positions
 from stratalog.spark.options import SourceOptions
@@ -22,6 +24,7 @@ from stratalog.spark.options import SourceOptions
 pytestmark = pytest.mark.xdist_group("spark")
 
 DAY_MS = 86_400_000
+DEFAULT = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 
 
 @pytest.fixture
@@ -174,6 +177,90 @@ def test_a_batch_is_one_moment_and_never_lands_twice(
         export(spark, log_dir, "orders", target, mode="batch")
 
 
+# --- a target that is there ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_lost", [True, False], ids=["removed", "another"])
+def test_a_target_is_refused_to_any_checkpoint_that_did_not_write_it(
+    spark: Any, log_dir: Path, tmp_path: Path, *, is_lost: bool
+) -> None:
+    target = tmp_path / "x=1" / "lake [all]"
+    export(spark, log_dir, "orders", target)
+    if is_lost:
+        shutil.rmtree(target / "_checkpoints")
+    checkpoint = None if is_lost else tmp_path / "checkpoint"
+
+    with pytest.raises(JobOptionError, match=r"written with another one.*or another target"):
+        export(spark, log_dir, "orders", target, checkpoint=checkpoint)
+
+    assert not (target / "_checkpoints").exists() or not is_lost
+    assert landed(spark, target) == offsets(range(20), range(20))
+
+
+def test_a_checkpoint_that_has_come_less_far_than_its_target_is_refused(
+    spark: Any, log_dir: Path, target: Path, tmp_path: Path
+) -> None:
+    checkpoint, copy = tmp_path / "checkpoint", tmp_path / "copy"
+    export(spark, log_dir, "orders", target, checkpoint=checkpoint)
+    shutil.copytree(checkpoint, copy)
+    write_topic(log_dir, "orders", {1: [record(1)]})
+    export(spark, log_dir, "orders", target, checkpoint=checkpoint)
+
+    with pytest.raises(JobOptionError, match="up to number 1 for written"):
+        export(spark, log_dir, "orders", target, checkpoint=copy)
+
+    assert landed(spark, target) == offsets(range(20), range(21))
+
+
+def test_a_run_that_died_between_the_target_and_its_checkpoint_is_gone_on_with(
+    spark: Any, log_dir: Path, target: Path, tmp_path: Path
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    export(spark, log_dir, "orders", target, checkpoint=checkpoint)
+    shutil.rmtree(checkpoint / "commits")
+    write_topic(log_dir, "orders", {1: [record(1)]})
+
+    export(spark, log_dir, "orders", target, checkpoint=checkpoint)
+
+    assert landed(spark, target) == offsets(range(20), range(21))
+
+
+@pytest.mark.parametrize("partition_by", [None, "topic", ["date", "topic"]])
+@pytest.mark.parametrize("scheme", ["", "file:"])
+def test_a_target_stays_partitioned_as_it_is(
+    spark: Any, log_dir: Path, tmp_path: Path, scheme: str, partition_by: Any
+) -> None:
+    target = tmp_path / "x=1" / "größe=2"
+    # The first batch has no rows to tell by.
+    export(spark, log_dir, "orders", target, where="false")
+    export(spark, log_dir, "orders", target, where="false", partition_by=None)
+    write_topic(log_dir, "orders", {1: [record(1)]})
+    export(spark, log_dir, "orders", target)
+
+    with pytest.raises(
+        JobOptionError, match=r"partitioned by date, and could not be read.*or give"
+    ):
+        export(spark, log_dir, "orders", f"{scheme}{target}", partition_by=partition_by)
+
+    assert landed(spark, target) == [(1, 20)]
+
+
+def test_a_session_without_a_jvm_looks_at_the_files_that_are_here(
+    spark: Any, log_dir: Path, target: Path, tmp_path: Path
+) -> None:
+    export(spark, log_dir, "orders", target)
+    remote: Any = object()
+    own = f"{target}/_checkpoints/stratalog"
+
+    check_target(remote, str(target), own, ["date"])
+    check_target(remote, "s3a://lake/orders", own, ["date"])
+    check_target(remote, str(target), "s3a://lake/checkpoints/orders", ["date"])
+    with pytest.raises(JobOptionError, match="is partitioned by date"):
+        check_target(remote, f"file://{target}", own, [])
+    with pytest.raises(JobOptionError, match="written with another one"):
+        check_target(remote, str(target), str(tmp_path / "checkpoint"), ["date"])
+
+
 # --- what it looks like --------------------------------------------------------------------------
 
 
@@ -227,6 +314,9 @@ def test_values_are_decoded_by_sparks_own_functions(
         (["cast(KEY AS string) AS k"], None, "headers[0].key = 'n'", {"key", "headers"}),
         (["1 AS one"], None, None, {"offset"}),
         (["upper(topic) || codec AS t"], None, None, {"topic", "codec"}),
+        (["headers", "offset * 2 AS twice"], None, None, {*DEFAULT, "headers"}),
+        (["offset"], None, "size(headers) * 2 > 4 OR codec = 'a*'", {*DEFAULT, "headers", "codec"}),
+        (["count(HEADERS"], None, None, {*DEFAULT, "headers"}),
     ],
 )
 def test_only_what_is_spoken_of_is_decoded(
@@ -243,9 +333,18 @@ def test_all_is_decoded_where_nobody_chose(columns: tuple[str, ...] | None) -> N
     options = SourceOptions.parse({"path": "/log", "subscribe": "a"}, is_streaming=False)
     names = ExportRows(columns, parse_partition_by("codec"), None).needed(options)
 
-    assert names[:7] == (
-        "key", "value", "topic", "partition", "offset", "timestamp", "timestampType",
-    )  # fmt: skip
+    assert names[:7] == DEFAULT
+
+
+def test_a_star_stands_for_the_columns_that_a_row_has_anyway(
+    spark: Any, log_dir: Path, target: Path
+) -> None:
+    export(spark, log_dir, "orders", target, columns=["*", "offset * 2 AS twice"],
+           where="headers IS NULL OR size(headers) >= 0", partition_by=None)  # fmt: skip
+
+    rows = spark.read.parquet(str(target))
+    assert rows.columns == [*DEFAULT, "twice"]
+    assert rows.count() == 40
 
 
 # --- what goes wrong -----------------------------------------------------------------------------
@@ -260,6 +359,9 @@ def test_all_is_decoded_where_nobody_chose(columns: tuple[str, ...] | None) -> N
         ({"mode": "often"}, "there are once, continuous, batch"),
         ({"mode": "continuous", "every": "zzz"}, "every is 'zzz': expected an interval"),
         ({"mode": "continuous", "every": ""}, "every is '': expected an interval"),
+        ({"mode": "batch", "every": "1 minute"}, "every is '1 minute': a batch is written once"),
+        ({"mode": "batch", "checkpoint": "/x"}, "checkpoint is '/x': a batch has none"),
+        ({"write_options": {"checkpointlocation": "/x"}}, "give it as checkpoint"),
     ],
 )
 def test_what_cannot_be_done_is_told_before_anything_is_written(

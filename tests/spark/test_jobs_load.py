@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,28 @@ def test_columns_that_only_sound_like_a_records_are_part_of_its_json(spark: Any)
     assert json.loads(records.first().value) == {"key": 1, "partition": "p", "other": "x"}
 
 
+def test_what_becomes_json_keeps_all_of_a_time(spark: Any) -> None:
+    rows = spark.sql(
+        "SELECT timestamp'2024-01-02 03:04:05.123456Z' AS at, timestamp_ntz'0300-01-02 03:04:05.1' "
+        "AS there, timestamp'1800-01-02 03:04:05.000001 Europe/Amsterdam' AS old, null AS nothing"
+    )
+
+    made = RecordExpressions(
+        key="struct(at)", headers={"all": "array(at)", "at": "at"}
+    ).records(rows).first()  # fmt: skip
+
+    def moment(text: str) -> datetime:
+        return datetime.fromisoformat(text)
+
+    at = datetime(2024, 1, 2, 3, 4, 5, 123456, UTC)
+    old = datetime(1800, 1, 2, 3, 4, 5, 1, timezone(timedelta(minutes=17, seconds=30)))
+    value = json.loads(made.value)
+    assert moment(json.loads(made.key)["at"]) == moment(value["at"]) == at
+    assert moment(value["old"]) == old
+    assert (value["there"], "nothing" in value) == ("0300-01-02T03:04:05.100000", False)
+    assert moment(json.loads(made.headers[0].value)[0]) == at
+
+
 # --- once ----------------------------------------------------------------------------------------
 
 
@@ -129,6 +152,16 @@ def test_nothing_to_load_is_told(spark: Any, directory: Path) -> None:
 
 
 # --- what goes wrong -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["topic", "PATH", "txnAppId", "txnversion"])
+def test_the_sinks_options_do_not_say_what_is_said_otherwise(
+    spark: Any, directory: Path, name: str
+) -> None:
+    with pytest.raises(JobOptionError, match=f"the option {name} is 'a': say it as"):
+        load(spark, spark.range(1), directory, "f", app=("x", 1), options={name: "a"})
+
+    assert rows_in(directory, "f") == []
 
 
 @pytest.mark.parametrize(
@@ -197,6 +230,22 @@ def test_the_command_loads_and_says_where_the_records_are(
     assert "committed: 3 records in f" in done.stdout
     assert again.json["status"] == "already committed"
     assert [row["value"] for row in rows_in(directory, "f")] == [b"2.5", b"3.5", None]
+
+
+def test_a_header_may_be_repeated_as_kafka_has_it(
+    spark: Any, directory: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "rows.json").write_text('{"key": "twice", "value": "v", "n": 2}\n')
+    headers = ("--header", "h='1'", "--header", "i=key", "--header", "h=n")
+
+    done = spark_command("load", tmp_path / "rows.json", "--format", "json", "--log-dir", directory,
+                         "--topic", "d", *headers)  # fmt: skip
+
+    assert done.exit_code == 0, done.stderr
+    (row,) = (each for each in rows_in(directory, "d") if each["key"] == b"twice")
+    assert [(each["key"], each["value"]) for each in row["headers"]] == [
+        ("h", b"1"), ("i", b"twice"), ("h", b"2"),
+    ]  # fmt: skip
 
 
 def test_what_is_loaded_may_be_named_by_a_uri(spark: Any, directory: Path, csv: Path) -> None:

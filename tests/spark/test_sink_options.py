@@ -141,6 +141,12 @@ def test_brokers_are_written_to_over_the_wire_with_their_producers_settings():
         ({"kafka.compression.codec": "gzip"}, "give it as compression"),
         ({"compression": "zstd:22"}, "levels over the wire are 0 to 12"),
         ({"kafka.compression.type": "zstd:-5"}, "levels over the wire are 0 to 12"),
+        ({"stagingSeconds": "900"}, "option 'stagingSeconds' is '900': it is for a log directory"),
+        ({"commitseconds": "600"}, "option 'commitSeconds' is '600': it is for a log directory"),
+        (
+            {"brokerConfig": "/etc/x"},
+            "option 'brokerConfig' is '/etc/x': it is for a log directory",
+        ),
     ],
 )
 def test_what_would_fail_late_or_lose_rows_over_the_wire_is_refused(options, sentence):

@@ -4,6 +4,7 @@ import datetime
 import pickle
 import socket
 from contextlib import contextmanager
+from time import monotonic
 
 import pyarrow as pa
 import pytest
@@ -169,6 +170,30 @@ def test_more_rows_than_may_wait_keep_their_order(broker, topic, monkeypatch, co
     ]
 
 
+@pytest.mark.parametrize(
+    ("given", "largest"),
+    [
+        ({"batchBytes": "2k"}, 2 << 10),
+        ({"batchBytes": "1g", "kafka.batch.size": "4096"}, 4 << 10),
+    ],
+)
+def test_batches_are_as_large_as_they_were_asked_for(broker, topic, given, largest):
+    rows = [{"value": b"v" * 50} for _ in range(1000)]
+
+    produce(broker, rows, columns=("value",), topic=topic, **given)
+
+    logs = (path.read_bytes() for path in broker.log_dir.glob(f"{topic}-*/*.log"))
+    assert largest / 2 < max(size for log in logs for size in batch_sizes(log)) <= largest
+
+
+def batch_sizes(log):
+    position = 0
+    while position < len(log):
+        size = 12 + int.from_bytes(log[position + 8 : position + 12])
+        yield size
+        position += size
+
+
 def test_a_null_topic_is_refused_by_row(broker):
     with pytest.raises(SinkRowError, match="row 1 of Spark's partition 3, column 'topic'"):
         produce(broker, [{"topic": "orders"}, {"topic": None}], columns=("topic", "value"))
@@ -209,10 +234,24 @@ def test_what_a_broker_does_not_take_fails_the_task(broker):
 
 @pytest.mark.parametrize("columns", [("value",), ("value", "headers")])
 def test_a_record_that_is_too_large_is_refused_by_row(broker, topic, columns):
-    with pytest.raises(SinkRowError, match="row 1 of Spark's partition 3"):
+    with pytest.raises(SinkRowError, match="row 1 of Spark's partition 3: the producer refuses it"):
         produce(
             broker, [{"value": b"v"}, {"value": b"v" * 2_000_000}], columns=columns, topic=topic
         )
+
+
+def test_an_unknown_partition_is_refused_by_row(broker, topic):
+    def rows():
+        yield pa.RecordBatch.from_pylist([{"value": b"v", "partition": 2}], schema=SCHEMA)
+        # By then librdkafka knows which partitions there are.
+        until = monotonic() + 60
+        while not rows_in(broker.log_dir, topic):
+            assert monotonic() < until
+        yield pa.RecordBatch.from_pylist([{"value": b"v", "partition": 7}], schema=SCHEMA)
+
+    plan = WirePlan(topic=topic, columns=("value", "partition"), settings=settings_for(broker))
+    with pytest.raises(SinkRowError, match="row 1 of Spark's partition 3, column 'partition'"):
+        produce_rows(rows(), plan, TaskPlace(task=3, attempt=0))
 
 
 def test_rows_before_a_refused_one_are_not_said_to_be_unwritten(broker, topic):

@@ -77,7 +77,11 @@ def write_to_topic() -> DataFrame:
 
 TO_PARQUET = '''\
 """Where the rows go: to Parquet files. Who reads the directory with Spark sees each row once,
-by the metadata that Spark keeps in it."""
+by the metadata that Spark keeps in it.
+
+Remove the directory before `run --full-refresh`, and whenever `storage` is removed: Spark skips
+the batches whose number is in that metadata, and their rows would be lost.
+"""
 
 from pyspark import pipelines as dp
 from pyspark.sql import DataFrame, SparkSession

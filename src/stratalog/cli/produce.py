@@ -38,7 +38,7 @@ from stratalog.cli.output import (
 )
 from stratalog.cli.produce_lines import Headers, LineReader
 from stratalog.cli.progress import bytes_bar
-from stratalog.cli.values import pairs
+from stratalog.cli.values import pairs, repeatable_pairs
 
 if TYPE_CHECKING:
     from confluent_kafka import Producer
@@ -155,7 +155,7 @@ def produce(
     reader = _reader(reader_config, reader_property, key_separator, headers=headers)
     fixed = tuple(
         (each, value.encode("utf-8", "surrogateescape"))
-        for each, value in pairs(header or (), "--header").items()
+        for each, value in repeatable_pairs(header, "--header")
     )
     wanted = connection(bootstrap_server, command_config, command_property)
     wanted, settings = _settings(

@@ -27,7 +27,7 @@ from stratalog.cli.spark_session import (
     SparkChoice,
     run_job,
 )
-from stratalog.cli.values import pairs
+from stratalog.cli.values import pairs, repeatable_pairs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -138,8 +138,9 @@ def export(
         typer.Option("--checkpoint", metavar="PATH", help="Default: a place in the target."),
     ] = None,
     every: Annotated[
-        str, typer.Option("--every", help="How often a continuous export writes.")
-    ] = "1 minute",
+        str | None,
+        typer.Option("--every", help="How often a continuous export writes. Default: 1 minute."),
+    ] = None,
     compression: Annotated[
         str | None, typer.Option("--compression", help="The codec of the target's files.")
     ] = None,
@@ -268,7 +269,7 @@ def load(
         "key": key,
         "value": value,
         "timestamp": timestamp,
-        "headers": pairs(header, "--header") or None,
+        "headers": repeatable_pairs(header, "--header") or None,
         "partition": partition,
         "where": where,
         "app": None if app_id is None else (app_id, app_version),

@@ -19,13 +19,21 @@ def pairs(arguments: Iterable[str] | None, option: str, *, is_once: bool = False
     ``is_once`` is for what decides about data: there a name that is given twice is refused.
     """
     found: dict[str, str] = {}
+    for name, value in repeatable_pairs(arguments, option):
+        if is_once and name in found:
+            raise UsageError(f"{option} gives {name} twice.")
+        found[name] = value
+    return found
+
+
+def repeatable_pairs(arguments: Iterable[str] | None, option: str) -> list[tuple[str, str]]:
+    """``NAME=VALUE`` of what may have a name more than once, as a record's headers."""
+    found = []
     for argument in arguments or ():
         name, separator, value = argument.partition("=")
         if not separator or not name.strip():
             raise UsageError(f"{option} {argument} is not of the form NAME=VALUE.")
-        if is_once and name.strip() in found:
-            raise UsageError(f"{option} gives {name.strip()} twice.")
-        found[name.strip()] = value
+        found.append((name.strip(), value))
     return found
 
 

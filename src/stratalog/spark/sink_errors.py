@@ -8,11 +8,13 @@ class SinkError(StratalogError):
 
 
 class SinkRowError(SinkError):
-    """A row that cannot be written, and which one it is. Nothing of its write is committed."""
+    """A row that cannot be written, and which one it is. Nothing of its write is committed.
+
+    ``column`` is None if it is about no single one of them."""
 
     ending = "Nothing was written"
 
-    def __init__(self, task: int, row: int, column: str, reason: str) -> None:
+    def __init__(self, task: int, row: int, column: str | None, reason: str) -> None:
         super().__init__(task, row, column, reason)
         self.task = task
         self.row = row
@@ -20,9 +22,9 @@ class SinkRowError(SinkError):
         self.reason = reason
 
     def __str__(self) -> str:
+        column = "" if self.column is None else f", column {self.column!r}"
         return (
-            f"row {self.row} of Spark's partition {self.task}, column {self.column!r}: "
-            f"{self.reason}. {self.ending}"
+            f"row {self.row} of Spark's partition {self.task}{column}: {self.reason}. {self.ending}"
         )
 
 

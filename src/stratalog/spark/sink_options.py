@@ -61,6 +61,7 @@ _REFUSED_OVER_THE_WIRE = {
     "kafka.default.topic.config": "give its settings as kafka. options of their own",
     "kafka.compression.codec": "give it as compression, or as kafka.compression.type",
 }
+_FOR_A_DIRECTORY = ("stagingSeconds", "commitSeconds", "brokerConfig")
 # Settings that are no text but functions and objects, which no option can be.
 _CALLABLE = ("_cb", "on_delivery", "logger")
 _ACKS = ("kafka.acks", "kafka.request.required.acks")
@@ -123,8 +124,15 @@ class SinkOptions:
             commit_seconds=_seconds(given, "commitSeconds", COMMIT_SECONDS, at_least=1),
             result_file=given.text(RESULT_OPTION) or "",
             broker_config_file=given.text("brokerConfig") or "",
-            kafka=given.kafka(),
+            kafka=_producer_settings(given),
         )
+
+
+def _producer_settings(given: GivenOptions) -> dict[str, str]:
+    size = (
+        {} if given.text("batchBytes") is None else {"batch.size": str(_parse_batch_bytes(given))}
+    )
+    return size | given.kafka()
 
 
 def _check_producer(given: GivenOptions, level: int | None) -> None:
@@ -132,6 +140,11 @@ def _check_producer(given: GivenOptions, level: int | None) -> None:
     for name, instead in _REFUSED_OVER_THE_WIRE.items():
         if (text := given.text(name)) is not None:
             raise ScanOptionError(name, text, f"it is not supported: {instead}")
+    for name in _FOR_A_DIRECTORY:
+        if (text := given.text(name)) is not None:
+            raise ScanOptionError(
+                name, text, "it is for a log directory that is written directly, not for brokers"
+            )
     for name, text in given.kafka().items():
         if name.endswith(_CALLABLE):
             raise ScanOptionError(

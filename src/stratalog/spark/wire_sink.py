@@ -374,5 +374,10 @@ class _WireTask:
             )
 
     def _refused(self, row: int, error: Any) -> SinkRowError:
-        reason = error.str() if hasattr(error, "str") else str(error)
-        return SinkRowError(self.place.task, row, VALUE, f"the producer refuses it: {reason}")
+        from confluent_kafka import KafkaError
+
+        # Anything else is about the record as a whole, as its size is.
+        is_known = isinstance(error, KafkaError)
+        is_of_partition = is_known and error.code() == KafkaError._UNKNOWN_PARTITION
+        reason = f"the producer refuses it: {error.str() if is_known else error}"
+        return SinkRowError(self.place.task, row, PARTITION if is_of_partition else None, reason)

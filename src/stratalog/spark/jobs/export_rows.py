@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # What people mean by it: the day of the record's timestamp, in the session's time zone.
 BY_DATE = "to_date(timestamp) AS date"
 
+_WORD = re.compile(r"\w+")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _NAMED = re.compile(r"(?is).+\sAS\s+`?(?P<name>[A-Za-z_]\w*)`?\s*")
 
@@ -63,14 +64,15 @@ class ExportRows:
     def needed(self, options: SourceOptions) -> tuple[str, ...]:
         """The columns of the source that have to be decoded, in its order."""
         default = tuple(source_schema(options).names)
+        takes_all = self.columns is None
         spoken: set[str] = set()
         for text in self._expressions():
-            found = None if "*" in text else columns_of(text)
-            if found is None:
-                return default
-            spoken |= {name.lower() for name in found}
+            found = columns_of(text)
+            # An asterisk may be a multiplication; to decode more than is needed does no harm.
+            takes_all |= found is None or "*" in text
+            spoken |= {name.lower() for name in (_WORD.findall(text) if found is None else found)}
         known = tuple(name for name in known_columns() if name.lower() in spoken)
-        if self.columns is None:
+        if takes_all:
             return tuple(dict.fromkeys((*default, *known)))
         return known or ("offset",)
 
@@ -81,7 +83,11 @@ class ExportRows:
     def select(self, frame: "DataFrame", default: Sequence[str]) -> "DataFrame":
         """``default`` are the columns that a row has if nobody chose any."""
         computed = [each.expression for each in self.partition_by if each.expression is not None]
-        columns = tuple(f"`{name}`" for name in default) if self.columns is None else self.columns
+        quoted = [f"`{name}`" for name in default]
+        columns: list[str] = []
+        for text in ("*",) if self.columns is None else self.columns:
+            # The frame may have more, for some expression that speaks of it.
+            columns += quoted if text.strip() == "*" else [text]
         return self._checked(frame.selectExpr(*columns, *computed))
 
     def _checked(self, frame: "DataFrame") -> "DataFrame":

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from stratalog.spark.api import snapshot
 from stratalog.spark.jobs.errors import FormatMissingError, JobOptionError
 from stratalog.spark.jobs.export_rows import ExportRows, parse_partition_by
+from stratalog.spark.jobs.file_sink import check_target
 from stratalog.spark.jobs.places import absolute, local_path
 from stratalog.spark.jobs.progress import Progress, not_when_interrupted, told, watching
 from stratalog.spark.jobs.stream_progress import follow, initial_positions, observed
@@ -71,7 +72,7 @@ class Export:
     transform: Transform | None = None
     mode: ExportMode | str = ExportMode.ONCE
     checkpoint: str | os.PathLike[str] | None = None
-    every: str = EVERY
+    every: str | None = None
     compression: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     write_options: Mapping[str, str] = field(default_factory=dict)
@@ -210,9 +211,18 @@ def start_export(
 def _checked_mode(asked: Export) -> ExportMode:
     asked.check_places()
     try:
-        return ExportMode(asked.mode)
+        mode = ExportMode(asked.mode)
     except ValueError:
         raise JobOptionError("mode", asked.mode, f"there are {', '.join(ExportMode)}") from None
+    if mode is ExportMode.BATCH:
+        if asked.checkpoint is not None:
+            raise JobOptionError("checkpoint", os.fspath(asked.checkpoint), "a batch has none")
+        if asked.every is not None:
+            raise JobOptionError("every", asked.every, "a batch is written once")
+    for name, text in asked.write_options.items():
+        if name.lower() == "checkpointlocation":
+            raise JobOptionError(f"the option {name}", text, "give it as checkpoint")
+    return mode
 
 
 def _start(spark: SparkSession, asked: Export) -> StreamingQuery:
@@ -222,6 +232,9 @@ def _start(spark: SparkSession, asked: Export) -> StreamingQuery:
     reader = spark.readStream.format("stratalog").options(**given).schema(schema)
     source = reader.load() if asked.where is None else reader.load().where(asked.where)
     frame = observed(_rows(asked, plan, source, options))
+    partition_by = [each.name for each in plan.partition_by]
+    if not asked.is_table:
+        check_target(spark, asked.place, asked.checkpoint_place, partition_by)
     writer = (
         frame.writeStream.format(asked.format)
         .outputMode("append")
@@ -229,12 +242,12 @@ def _start(spark: SparkSession, asked: Export) -> StreamingQuery:
         .options(**asked.target_options())
         .queryName(f"export {asked.topics} to {asked.place}")
     )
-    if plan.partition_by:
-        writer = writer.partitionBy(*(each.name for each in plan.partition_by))
+    if partition_by:
+        writer = writer.partitionBy(*partition_by)
     if _checked_mode(asked) is ExportMode.ONCE:
         writer = writer.trigger(availableNow=True)
     else:
-        writer = _every(writer, asked.every)
+        writer = _every(writer, EVERY if asked.every is None else asked.every)
     with _format_there(asked), _files_open(spark):
         return writer.toTable(asked.place) if asked.is_table else writer.start(asked.place)
 

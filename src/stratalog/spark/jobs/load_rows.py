@@ -15,18 +15,23 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
-WHOLE_ROW = "to_json(struct(*))"
+# ISO 8601, with all that Spark knows of a time: by itself its JSON ends at the millisecond. Zones
+# of long ago have seconds.
+_JSON_TIMES = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordExpressions:
     """Each is Spark's SQL over the source's columns. ``headers`` is one expression for an array of
-    (key, value), or one for each header's value by its name."""
+    (key, value), or one for each header's value by its name, in pairs where a name is repeated."""
 
     key: str | None = None
     value: str | None = None
     timestamp: str | None = None
-    headers: str | Mapping[str, str] | None = None
+    headers: str | Mapping[str, str] | Sequence[tuple[str, str]] | None = None
     partition: str | None = None
     where: str | None = None
 
@@ -35,9 +40,10 @@ class RecordExpressions:
         from pyspark.sql import functions as F
 
         kept = rows if self.where is None else rows.where(self.where)
-        value = self.value or ("value" if "value" in kept.columns else WHOLE_ROW)
+        whole_row = F.to_json(F.struct("*"), _JSON_TIMES)
+        value = self._said_or_there(kept, "value")
         chosen: dict[str, Column | None] = {
-            "value": F.expr(value),
+            "value": whole_row if value is None else value,
             "key": self._said_or_there(kept, "key"),
             "timestamp": self._said_or_there(kept, "timestamp"),
             "partition": self._said_or_there(kept, "partition"),
@@ -63,12 +69,13 @@ class RecordExpressions:
 
         if self.headers is None or isinstance(self.headers, str):
             return self._said_or_there(rows, "headers")
+        given = self.headers.items() if isinstance(self.headers, Mapping) else self.headers
         # Columns of their own first: only of these is the type known, and a number is to be text.
-        values = [F.expr(text).alias(name) for name, text in self.headers.items()]
+        values = [F.expr(text).alias(name) for name, text in given]
         kinds = [each.dataType for each in rows.select(*values).schema.fields]
         made = [
             F.struct(F.lit(name).alias("key"), _as_bytes(F.expr(text), kind).alias("value"))
-            for (name, text), kind in zip(self.headers.items(), kinds, strict=True)
+            for (name, text), kind in zip(given, kinds, strict=True)
         ]
         return F.array(*made)
 
@@ -79,7 +86,7 @@ def _as_text(column: "Column", kind: "DataType") -> "Column":
     from pyspark.sql.types import ArrayType, BinaryType, MapType, StringType, StructType
 
     if isinstance(kind, StructType | ArrayType | MapType):
-        return F.to_json(column)
+        return F.to_json(column, _JSON_TIMES)
     return column if isinstance(kind, BinaryType | StringType) else column.cast("string")
 
 

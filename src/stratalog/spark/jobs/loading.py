@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +23,14 @@ from stratalog.spark.sink_options import RESULT_OPTION, SinkOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+# Options of the sink, in lower case, that are arguments here: they would win without a word.
+_SAID_OTHERWISE = {
+    "topic": "the topic",
+    "path": "the log directory",
+    "txnappid": "the application of app",
+    "txnversion": "the version of app",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,7 @@ def load(
     key: str | None = None,
     value: str | None = None,
     timestamp: str | None = None,
-    headers: str | Mapping[str, str] | None = None,
+    headers: str | Mapping[str, str] | Sequence[tuple[str, str]] | None = None,
     partition: str | None = None,
     where: str | None = None,
     app: tuple[str, int] | None = None,
@@ -93,7 +101,7 @@ def load(
         partition=partition,
         where=where,
     )
-    given = {"topic": topic, **_app_options(app), **(options or {})}
+    given = {"topic": topic, **_app_options(app), **_checked_options(options or {})}
     # What is wrong with an option is told here, in Python, and before anything is read.
     SinkOptions.parse({**given, "path": place}, is_streaming=False)
     frame = source.read(spark) if isinstance(source, LoadSource) else source
@@ -113,6 +121,13 @@ def load(
         time.monotonic() - started,
         {number: (first, end) for _, number, first, end in said["partitions"]},
     )
+
+
+def _checked_options(options: Mapping[str, str]) -> Mapping[str, str]:
+    for name, text in options.items():
+        if (instead := _SAID_OTHERWISE.get(name.lower())) is not None:
+            raise JobOptionError(f"the option {name}", text, f"say it as {instead}")
+    return options
 
 
 def _app_options(app: tuple[str, int] | None) -> dict[str, str]:
