@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -360,6 +361,93 @@ def test_damage_of_the_source_is_told_and_kept_as_it_is(tmp_path: Path) -> None:
     assert log_bytes(copy) == log_bytes(source)
     with pytest.raises(BackupError, match="Where a moment lies in it cannot be told"):
         restored(target, tmp_path / "other", until_ms=START_MS)
+
+
+def test_a_last_batch_that_tells_a_higher_offset_than_the_next_segment_is_damage(
+    tmp_path: Path,
+) -> None:
+    source, target, copy = tmp_path / "logs", tmp_path / "backups", tmp_path / "copy"
+    write(source, {(topic, 0): [rows(4 * n, 4) for n in range(6)] for topic in ("orders", "sound")})
+    path = source / "orders-0" / f"{0:020d}.log"
+    content = bytearray(path.read_bytes())
+    last = content.rindex((8).to_bytes(8, "big"))
+    content[last + 5] ^= 1  # of its base offset, which no sum covers
+    path.write_bytes(content)
+
+    done = stratalog("log", "backup", target, "--log-dir", source)
+
+    assert done.exit_code == 1
+    assert (
+        "orders-0: segment 0 at its end: its batches go up to offset 65548, but the next segment "
+        "begins at 12"
+    ) in done.stderr
+    restored(target, tmp_path / "other", topics=["sound"])
+    restored(target, copy, is_sound=False)
+    assert log_bytes(copy) == log_bytes(source)
+
+
+def meddled(log_dir: Path, what: str) -> None:
+    """A log directory with something in it that no manifest can say."""
+    first, second = log_dir / "orders-0", log_dir / "sound-0"
+    if what == "a stray directory":
+        (log_dir / "old-20261119").mkdir()
+    elif what == "no name of a topic":
+        (log_dir / "my own-0").mkdir()
+    elif what == "an unlinked file":
+        (log_dir / "__cluster_metadata-0").mkdir()
+        (log_dir / "__cluster_metadata-0" / ".nfs000000a1").touch()
+    elif what in ("garbage", "AAAAAAAAAAAAAAAAAAAAAA"):
+        properties = f"version=1\nnode.id=1\ncluster.id=x\ndirectory.id={what}\n"
+        (log_dir / "meta.properties").write_text(properties)
+    elif what == "an id of zeros":
+        (first / "partition.metadata").write_text(f"version: 0\ntopic_id: {'A' * 22}\n")
+    elif what == "one id of two":
+        for each in (first, second):
+            (each / "partition.metadata").write_text(f"version: 0\ntopic_id: {'A' * 21}Q\n")
+    else:
+        (first / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n4294967296 4\n")
+
+
+@pytest.mark.parametrize(
+    ("what", "note"),
+    [
+        ("a stray directory", "old-20261119 is left out: no topic has so many partitions"),
+        ("no name of a topic", ""),
+        ("an unlinked file", ""),
+        ("garbage", "directory.id='garbage' is no id, and is left out"),
+        ("AAAAAAAAAAAAAAAAAAAAAA", "is no id, and is left out"),
+        ("an id of zeros", ""),
+        ("one id of two", "the id of orders is left out, since sound has the same"),
+        ("an epoch", "orders-0: its leader-epoch-checkpoint has epoch 4294967296 from offset 4"),
+    ],
+)
+def test_what_no_manifest_can_say_is_left_out_and_costs_nothing_else(
+    tmp_path: Path, what: str, note: str
+) -> None:
+    source, target, copy = tmp_path / "logs", tmp_path / "backups", tmp_path / "copy"
+    write(source, {(topic, 0): [rows(4 * n, 4) for n in range(6)] for topic in ("orders", "sound")})
+    meddled(source, what)
+
+    notes = backed_up(source, target).notes
+
+    assert any(note in each for each in notes)
+    restored(target, copy)
+    assert log_bytes(copy) == log_bytes(source)
+
+
+def test_a_manifest_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    write(source, {("orders", 0): [rows(0, 4)]})
+    made = backed_up(source, target).manifest
+    wrong = replace(made, topics=made.topics * 2)
+
+    with (
+        store_at(target).begin() as run,
+        pytest.raises(BackupError, match=r"could not be read again: .*two of its topics have one"),
+    ):
+        run.write_manifest(replace(wrong, backup_id="20991231T000000000Z-00000000"))
+
+    assert store_at(target).backup_ids() == [made.backup_id]
 
 
 def test_a_half_written_batch_at_the_end_is_left_out(tmp_path: Path) -> None:

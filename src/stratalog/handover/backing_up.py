@@ -8,6 +8,7 @@ partition is listed again, and copied anew as far as it has changed.
 
 import errno
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ from stratalog.storage.backup.copying import (
 )
 from stratalog.storage.backup.errors import BackupError
 from stratalog.storage.backup.manifest import (
+    PARTITIONS_MAX,
     BackupManifest,
     BackupSource,
     PartitionBackup,
@@ -43,6 +45,8 @@ from stratalog.storage.backup.manifest import (
     StoredSegment,
     TopicBackup,
     as_unicode,
+    is_epoch,
+    is_id,
 )
 from stratalog.storage.backup.store import BackupStore
 from stratalog.storage.checkpoint import format_id, read_epochs
@@ -58,7 +62,7 @@ from stratalog.storage.layout import (
     segment_file,
 )
 from stratalog.storage.readonly import ReadOnlyFileSystem
-from stratalog.topic_names import CLUSTER_METADATA_TOPIC, KAFKAS_OWN_TOPICS
+from stratalog.topic_names import CLUSTER_METADATA_TOPIC, KAFKAS_OWN_TOPICS, broken_name_rule
 
 _ALL = ScanIsolation.READ_UNCOMMITTED
 _TRIES = 5
@@ -175,7 +179,7 @@ def _seen_topics(files: FileSystem, log_dir: str) -> set[str]:
         raise BackupError(f"{log_dir} is one replica; name the log directory, and --topic")
     names = (parse_replica_directory(Path(each).name) for each in found.replicas)
     topics = {each.topic_partition.topic for each in names if not each.state}
-    return topics - {CLUSTER_METADATA_TOPIC}
+    return {each for each in topics - {CLUSTER_METADATA_TOPIC} if broken_name_rule(each) is None}
 
 
 def source_path(log_dir: str) -> str:
@@ -274,6 +278,13 @@ class _Backup:
         except CorruptFileError as error:
             self.notes.append(str(error))
             identity = None
+        directory_id = self.snapshot.directory_id
+        if directory_id and not is_id(directory_id):
+            self.notes.append(
+                f"directory.id={directory_id[:100]!r} is no id, and is left out: a restored "
+                "directory gets one of its own"
+            )
+            directory_id = ""
         next_producer_id = self.known.next_producer_id
         if identity and next_producer_id < 0 and self.snapshot.owner.kind != "none":
             self.notes.append(
@@ -284,16 +295,27 @@ class _Backup:
             path=source_path(self.snapshot.path),
             cluster_id=identity.cluster_id if identity else "",
             node_id=identity.node_id if identity else -1,
-            directory_id=self.snapshot.directory_id,
+            directory_id=directory_id,
             owner=self.snapshot.owner.kind,
             next_producer_id=next_producer_id,
         )
 
     def _topics(self, found: Mapping[str, Sequence[PartitionBackup]]) -> Iterator[TopicBackup]:
+        ids = {
+            name: self.topic_ids[TopicPartition(name, partitions[0].partition)]
+            for name, partitions in found.items()
+        }
+        times = Counter(ids.values())
         for name, partitions in found.items():
-            known = self.known.topics.get(name)
-            topic_id = self.topic_ids[TopicPartition(name, partitions[0].partition)]
+            known, topic_id = self.known.topics.get(name), ids[name]
             known_id = format_id(known.topic_id) if known and known.topic_id else ""
+            if topic_id and times[topic_id] > 1 and topic_id != known_id:
+                others = sorted(other for other in ids if ids[other] == topic_id and other != name)
+                self.notes.append(
+                    f"the id of {name} is left out, since {others[0]} has the same: was one "
+                    "copied from the other by hand?"
+                )
+                topic_id = ""
             if name in self.made_anew or (topic_id and known_id and topic_id != known_id):
                 self.notes.append(
                     f"{name} was deleted and made anew while it was backed up, and is left out"
@@ -315,11 +337,20 @@ class _Backup:
 
     def _partitions(self) -> Iterator[tuple[TopicPartition, PartitionBackup | None]]:
         """Many partitions are copied side by side; of few, their segments are."""
-        keys = sorted(self.snapshot.partitions)
+        keys = sorted(filter(self._is_possible, self.snapshot.partitions))
         across: Each = map
         if len(keys) >= _PARTITIONS_MANY:
             across, self.within = self.each, map
         yield from zip(keys, across(self._partition, keys), strict=True)
+
+    def _is_possible(self, key: TopicPartition) -> bool:
+        if key.partition < PARTITIONS_MAX:
+            return True
+        self.notes.append(
+            f"{key} is left out: no topic has so many partitions. If the directory is none of a "
+            "log, move it elsewhere"
+        )
+        return False
 
     def _partition(self, key: TopicPartition) -> PartitionBackup | None:
         """None if it was deleted meanwhile."""
@@ -454,7 +485,14 @@ class _Backup:
         except CorruptFileError as error:
             self.notes.append(str(error))
             return []
-        return [(each.epoch, each.start_offset) for each in entries]
+        epochs = [(each.epoch, each.start_offset) for each in entries]
+        self.notes += [
+            f"{found.topic_partition}: its leader-epoch-checkpoint has epoch {epoch} from offset "
+            f"{start_offset} on, which none can be, and is left out"
+            for epoch, start_offset in epochs
+            if not is_epoch(epoch, start_offset)
+        ]
+        return [each for each in epochs if is_epoch(*each)]
 
 
 def _open(places: SegmentPlaces) -> File:

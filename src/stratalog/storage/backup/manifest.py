@@ -48,11 +48,11 @@ _OFFSET_MAX = 2**63 - 1
 _INT32_MAX = 2**31 - 1
 _CREATED_MS_MAX = 253_402_300_799_999  # the last moment of the year 9999
 # More than Kafka could serve: each of them is a row of the metadata that a restore writes.
-_PARTITIONS_MAX = 1_000_000
+PARTITIONS_MAX = 1_000_000
 
 _BACKUP_ID = re.compile(r"[0-9]{8}T[0-9]{9}Z-[0-9a-f]{8}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_CONTROLLER_FILE = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
+CONTROLLER_FILE = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +193,18 @@ def is_backup_id(text: str) -> bool:
     return _BACKUP_ID.fullmatch(text) is not None
 
 
+def is_id(text: str) -> bool:
+    """Whether it is the text form of a topic's or a directory's id; that of zeros is of none."""
+    try:
+        return parse_id(text).int != 0
+    except ValueError:
+        return False
+
+
+def is_epoch(epoch: int, start_offset: int) -> bool:
+    return 0 <= epoch <= _INT32_MAX and 0 <= start_offset <= _OFFSET_MAX
+
+
 # --- from a disk that need not be trusted -----------------------------------------------------
 
 
@@ -211,7 +223,7 @@ def decode_manifest(path: str, content: bytes) -> BackupManifest:
         parent=given.text("parent"),
         source=_source(given.inner("source")),
         topics=_topics(given),
-        controller=_files(given.inner("controller"), _CONTROLLER_FILE),
+        controller=_files(given.inner("controller"), CONTROLLER_FILE),
         # Sentences, some about files whose names are no text.
         notes=tuple(each for each in given.list("notes") if isinstance(each, str)),
         left_out=_left_out(given),
@@ -232,11 +244,7 @@ class _Fields(JsonFields):
     def topic_or_directory_id(self, name: str) -> str:
         """Kafka's text form of an id, or nothing."""
         value = self.text(name)
-        try:
-            is_one = not value or parse_id(value).int != 0
-        except ValueError:
-            is_one = False
-        if not is_one:
+        if value and not is_id(value):
             self.refuse(f"{name} is {value[:100]!r}, which is no id")
         return value
 
@@ -290,7 +298,7 @@ def _topic(given: _Fields) -> TopicBackup:
         given.refuse(str(error))
     partitions = tuple(_partition(each) for each in given.rows("partitions"))
     numbers = {each.partition for each in partitions}
-    count = given.number("partition_count", 0, _PARTITIONS_MAX)
+    count = given.number("partition_count", 0, PARTITIONS_MAX)
     if len(numbers) != len(partitions) or max(numbers, default=-1) >= count:
         given.refuse(f"{name} has {count} partitions and names others, or one twice")
     configs = given.values.get("configs")
@@ -345,7 +353,7 @@ def _offset(given: _Fields, text: str) -> int:
 def _epoch(given: _Fields, value: Any) -> tuple[int, int]:
     if not isinstance(value, list) or [type(each) for each in value] != [int, int]:
         given.refuse("an epoch is not [epoch, first offset]")
-    if not 0 <= value[0] <= _INT32_MAX or not 0 <= value[1] <= _OFFSET_MAX:
+    if not is_epoch(*value):
         given.refuse(f"{value} is no epoch with its first offset")
     return value[0], value[1]
 

@@ -273,9 +273,11 @@ class LocalStoreRun:
         self._files.sync_file_system(self._store.name)
 
     def write_manifest(self, manifest: BackupManifest) -> None:
-        self.settle()
+        content = manifest.encode()
         path = self._store.manifest_path(manifest.backup_id)
-        replace_file(self._files, path, manifest.encode())
+        _check_readable(path, content)
+        self.settle()
+        replace_file(self._files, path, content)
 
     def close(self) -> None:
         lock, self._lock = self._lock, None
@@ -283,6 +285,20 @@ class LocalStoreRun:
             with suppress(DiskError):
                 self._sweep()
             lock.release()
+
+
+def _check_readable(path: str, content: bytes) -> None:
+    """Refuse a manifest that no restore could read: it would be told of only when it is needed."""
+    reason = f"it has {len(content)} bytes, too many" if len(content) > CONTENT_BYTES_MAX else ""
+    try:
+        decode_manifest(path, content)
+    except BackupDamagedError as error:
+        reason = error.reason
+    if reason:
+        raise BackupError(
+            f"no backup was made, since it could not be read again: {reason}. Put that right in "
+            "the log directory, or name the topics that are in order with --topic"
+        )
 
 
 class LocalIncomingFile:
