@@ -208,7 +208,7 @@ class Deleting(OsFileSystem):
 @pytest.mark.parametrize(
     ("anew", "sentence"),
     [
-        (False, "orders-0 was deleted while it was backed up, and is left out"),
+        (False, "orders was deleted while it was backed up, and is left out"),
         (True, "orders was deleted and made anew while it was backed up, and is left out"),
     ],
 )
@@ -225,6 +225,28 @@ def test_a_topic_that_is_deleted_while_it_is_copied_is_left_out_and_that_is_told
     assert [each.name for each in result.manifest.topics] == ["kept"]
     assert sentence in result.notes
     restored(target, tmp_path / "copy")
+
+
+def test_of_a_topic_that_is_deleted_while_it_is_copied_no_part_is_kept(tmp_path: Path) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    batches = [rows(4 * n, 4) for n in range(4)]
+    keys = [("kept", 0), *(("orders", number) for number in range(3))]
+    write(source, dict.fromkeys(keys, batches))
+
+    class DeletingAll(OsFileSystem):
+        def open(self, path: str, *, create: bool = False, writable: bool = True) -> File:
+            file = super().open(path, create=create, writable=writable)
+            if path.endswith(f"orders-1/{0:020d}.log"):
+                for each in source.glob("orders-*"):
+                    each.rename(tmp_path / each.name)
+            return file
+
+    result = back_up(str(source), store_at(target), files=DeletingAll())
+
+    assert [each.name for each in result.manifest.topics] == ["kept"]
+    assert result.manifest.left_out == ("orders",)
+    told = [each for each in result.notes if "deleted" in each]
+    assert told == ["orders was deleted while it was backed up, and is left out"]
 
 
 def test_a_topic_that_is_deleted_behind_the_listing_of_names_fails_no_backup(

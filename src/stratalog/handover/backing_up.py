@@ -224,6 +224,7 @@ class _Backup:
     within: Each = map
     notes: list[str] = field(default_factory=list)
     made_anew: set[str] = field(default_factory=set)
+    deleted: set[str] = field(default_factory=set)
 
     def run(
         self,
@@ -236,7 +237,9 @@ class _Backup:
         topics: dict[str, list[PartitionBackup]] = {}
         settled_bytes = 0
         for key, partition in self._partitions():
-            if partition is not None:
+            if partition is None:
+                self.deleted.add(key.topic)
+            else:
                 topics.setdefault(key.topic, []).append(partition)
             if self.copier.read_bytes - settled_bytes >= _SETTLE_BYTES:
                 # So that a crash after hours does not lose all of them.
@@ -306,7 +309,13 @@ class _Backup:
             for name, partitions in found.items()
         }
         times = Counter(ids.values())
+        self.notes += [
+            f"{name} was deleted while it was backed up, and is left out"
+            for name in sorted(self.deleted)
+        ]
         for name, partitions in found.items():
+            if name in self.deleted:
+                continue  # what was copied of it before is a part
             known, topic_id = self.known.topics.get(name), ids[name]
             known_id = format_id(known.topic_id) if known and known.topic_id else ""
             if topic_id and times[topic_id] > 1 and topic_id != known_id:
@@ -360,7 +369,6 @@ class _Backup:
                 if attempt:
                     found = self._look_again(key)
                 if found is None:
-                    self.notes.append(f"{key} was deleted while it was backed up, and is left out")
                     return None
                 copied = self._copy(found)
                 self._look_whose(found)
