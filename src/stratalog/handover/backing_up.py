@@ -17,6 +17,7 @@ from pathlib import Path
 
 from stratalog.clock import Clock, SystemClock
 from stratalog.errors import CorruptFileError, DiskError, StorageError
+from stratalog.handover.backup_commits import refuse_open_commits
 from stratalog.handover.backup_controller import copy_controller
 from stratalog.handover.backup_facts import KnownDirectory, learn_topics, topic_id_in
 from stratalog.handover.backup_side_files import producer_ids, read_indexes, read_snapshots
@@ -119,6 +120,8 @@ def back_up(
     created_ms = clock.now_ms()
     known = learn_topics(files, log_dir)
     seen = _seen_topics(files, log_dir)
+    if known.owner.kind == "none":
+        refuse_open_commits(files, log_dir, chosen.topics)
     snapshot = _snapshot(files, log_dir, chosen)
     ids = {key: topic_id_in(files, each.directory) for key, each in snapshot.partitions.items()}
     holding = hold(snapshot, holder=f"backup to {store.name}", files=writable, clock=clock)

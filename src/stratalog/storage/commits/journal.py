@@ -102,9 +102,15 @@ class CommitJournal:
     # --- reading ------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Read what is there; CorruptFileError if it cannot be."""
+        """Read what is there, and go on behind it; CorruptFileError if it cannot be read."""
+        if self.read():
+            self._cut()
+
+    def read(self) -> bool:
+        """As ``load``, for who does not own the directory. True if something of a record that a
+        crash has cut lies behind the last whole one."""
         if not self._files.exists(self.path):
-            return
+            return False
         content = read_file(self._files, self.path)
         for line, record in self._records(content):
             try:
@@ -117,8 +123,7 @@ class CommitJournal:
         if self._number < self._rewritten_number:
             raise self._corrupt(self._end, f"record {self._number + 1} cannot be read")
         self._exists = True
-        if self._end < len(content):
-            self._cut()
+        return self._end < len(content)
 
     def _records(self, content: bytes) -> Iterator[tuple[bytes, dict[str, Any]]]:
         position = 0
