@@ -23,6 +23,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from broker_fixture import running_broker
 from stratalog.handover.backing_up import BackupOptions, back_up
+from stratalog.metadata.dynamic_configs import ConfigChange, ConfigOperation
+from stratalog.metadata.image import CLUSTER_DEFAULT
 from stratalog.scans.errors import MissingTopicError
 from stratalog.scans.leasing import ask_leases
 from stratalog.storage.backup.errors import BackupError
@@ -111,6 +113,31 @@ def test_a_restored_directory_is_served_with_its_topics_configs_ids_and_offsets(
         assert consumed(broker.bootstrap_server, "orders") == list(range(10))
         produced(broker.bootstrap_server, "orders", 3)
         assert consumed(broker.bootstrap_server, "orders")[-1] == 12
+
+
+@pytest.mark.parametrize("is_running", [True, False])
+def test_what_a_broker_was_told_to_do_by_default_comes_along(
+    tmp_path: Path, is_running: bool
+) -> None:
+    source, target, copy = tmp_path / "logs", tmp_path / "backups", tmp_path / "copy"
+    forever = ConfigChange("log.retention.ms", ConfigOperation.SET, "-1")
+    slowly = ConfigChange("log.cleaner.threads", ConfigOperation.SET, "2")
+    with running_broker(source) as broker:
+        made(broker.bootstrap_server, "orders")
+        store = broker.broker.services.store
+        broker.call(store.alter_broker_configs, CLUSTER_DEFAULT, [forever])
+        broker.call(store.alter_broker_configs, store.image.node_id, [slowly])
+        before = store.image.broker_configs
+        if is_running:
+            backed_up(source, target)
+    if not is_running:
+        backed_up(source, target)
+
+    restored(target, copy)
+
+    with running_broker(copy) as broker:
+        assert broker.broker.services.store.image.broker_configs == before
+        assert broker.broker.services.store.broker.log_retention_ms == -1
 
 
 def test_offsets_of_groups_come_with_the_topic_that_keeps_them(tmp_path: Path) -> None:

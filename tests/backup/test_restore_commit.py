@@ -146,6 +146,34 @@ def test_a_running_broker_takes_a_backup_in_and_goes_on_with_a_later_epoch(tmp_p
     assert sorted(epochs[:-1], key=lambda line: int(line.split()[0])) == epochs[:-1]
 
 
+def test_dynamic_configs_of_brokers_are_taken_by_a_new_directory_and_told_elsewhere(
+    tmp_path: Path,
+) -> None:
+    source, target, other = tmp_path / "logs", tmp_path / "backups", tmp_path / "other"
+    served(source, "orders")
+    made = backed_up(source, target).manifest
+    assert made.broker_configs == {}
+
+    def change(manifest: Any) -> None:
+        told = {"log.retention.ms": "-1", "log.retention.bytes": "many", "no.such": "1"}
+        manifest["broker_configs"] = {"": told, "77": {"log.cleaner.threads": "2"}}
+
+    resealed(store_at(target), made.backup_id, change)
+    served(other, "payments")
+    by_commit = stratalog("log", "restore", target, "--log-dir", other)
+    anew = stratalog("log", "restore", target, "--log-dir", tmp_path / "copy")
+
+    assert (
+        "note: the dynamic configs of brokers in the backup are not taken over by one that is "
+        "there: log.cleaner.threads, log.retention.bytes, log.retention.ms, no.such"
+    ) in by_commit.stderr
+    told = "note: a dynamic config of all brokers is not possible here, and is left out: "
+    assert anew.stderr.count(told) == 2
+    for log_dir, configs in ((other, {}), (tmp_path / "copy", {None: {"log.retention.ms": "-1"}})):
+        with owned(owner_config(str(log_dir), {})) as opened:
+            assert opened.store.image.broker_configs == configs
+
+
 def test_a_moment_can_be_restored_by_a_commit(tmp_path: Path) -> None:
     source, target, other = tmp_path / "logs", tmp_path / "backups", tmp_path / "other"
     write(source, {("orders", 0): [rows(4 * n, 4) for n in range(8)]})

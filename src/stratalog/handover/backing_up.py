@@ -259,6 +259,7 @@ class _Backup:
             controller={}
             if self.options.topics
             else copy_controller(self.files, self.snapshot.path, self.copier),
+            broker_configs=self.known.broker_configs,
             notes=tuple(as_unicode(each) for each in self.notes),
         )
         settle()

@@ -8,8 +8,14 @@ from pathlib import Path
 
 from stratalog.clock import Clock, SystemClock
 from stratalog.config import BrokerConfig, TopicConfig
-from stratalog.metadata.dynamic_configs import check_topic_configs, possible_configs
+from stratalog.metadata.dynamic_configs import (
+    check_broker_configs,
+    check_topic_configs,
+    effective_broker,
+    possible_configs,
+)
 from stratalog.metadata.image import (
+    CLUSTER_DEFAULT,
     NO_LEADER,
     PartitionMetadata,
     TopicMetadata,
@@ -104,15 +110,18 @@ def _latest_ms(plan: RestorePlan, segment: RestoredSegment) -> int:
 
 
 class _Configs:
-    """What of the topics' configs is taken over, as when a directory is adopted: a topic is held
-    if they were not known, or not all of them are possible here."""
+    """What of the configs is taken over, as when a directory is adopted: a topic is held if its
+    own were not known, or not all of them are possible here. ``brokers`` are the dynamic ones of
+    all brokers and of the one that the directory belongs to."""
 
     def __init__(self, plan: RestorePlan) -> None:
         self.taken: dict[str, dict[str, str]] = {}
         # Of topics that are not held; what a broker's own settings will say is not known.
         self.governing: dict[str, TopicConfig] = {}
+        self.brokers: dict[int | None, dict[str, str]] = {}
         self.notes: list[str] = []
-        check = partial(check_topic_configs, broker=BrokerConfig())
+        broker = self._take_brokers(plan.manifest)
+        check = partial(check_topic_configs, broker=broker)
         for topic in plan.topics:
             taken, refused = possible_configs(topic.configs or {}, check)
             self.taken[topic.name] = taken
@@ -124,7 +133,24 @@ class _Configs:
                     for error in refused
                 ]
             else:
-                self.governing[topic.name] = TopicConfig.from_properties(taken)
+                self.governing[topic.name] = TopicConfig.from_properties(taken, broker=broker)
+
+    def _take_brokers(self, manifest: BackupManifest) -> BrokerConfig:
+        """What a broker with no settings of its own does by those that are taken."""
+        told = manifest.broker_configs or {}
+        node_id, broker = manifest.source.node_id, BrokerConfig()
+        whose = ((CLUSTER_DEFAULT, "", "all brokers"), (node_id, str(node_id), f"broker {node_id}"))
+        for node, name, people in whose:
+            check = partial(check_broker_configs, broker=broker)
+            taken, refused = possible_configs(told.get(name, {}), check)
+            self.notes += [
+                f"a dynamic config of {people} is not possible here, and is left out: {error}"
+                for error in refused
+            ]
+            if taken:
+                self.brokers[node] = taken
+                broker = effective_broker(broker, taken)
+        return broker
 
 
 def _write_metadata(plan: RestorePlan, configs: _Configs, log_dir: str) -> None:
@@ -136,6 +162,7 @@ def _write_metadata(plan: RestorePlan, configs: _Configs, log_dir: str) -> None:
     with SqliteMetadataStore.open(path, broker=BrokerConfig()) as metadata:
         update = Update(
             topics=tuple(_topics(plan, configs, source.node_id)),
+            broker_configs=configs.brokers,
             next_producer_id=_next_producer_id(plan.manifest),
         )
         metadata.initialize(source.cluster_id, source.node_id, update)

@@ -11,12 +11,15 @@
            "max_timestamp_ms": …, "producer_id_max": -1, "damage": "",
            "files": {".log": {"digest": "<sha256>", "size_bytes": 1048576}, ".index": …},
            "source": {"inode": 17, "size_bytes": 1048576, "modified_ns": …}}]}]}],
+     "broker_configs": {"": {"log.retention.ms": "-1"}, "1": {}},
      "left_out": ["payments"], "controller": {"quorum-state": …}, "notes": [],
      "digest": "<sha256 of all the rest>"}
 
 Every manifest is complete: to restore it, no other is needed. ``configs`` is null where nobody
 could say what they are. ``log_end_offset`` is where the log ended when the backup was begun, which
 is behind ``end_offset`` if not all of it was taken; it is missing in what older versions wrote.
+``broker_configs`` are the dynamic ones, of all brokers (under "") and of each by its id; null where
+nobody could say, and missing in what older versions wrote.
 ``left_out`` are topics that lay there too, and were not taken; older versions did not write it.
 ``source`` of a segment is how its file looked, so that the next backup knows without reading it
 that it has not changed. ``controller`` are files of Apache Kafka's own ``__cluster_metadata-0``.
@@ -51,6 +54,7 @@ _CREATED_MS_MAX = 253_402_300_799_999  # the last moment of the year 9999
 PARTITIONS_MAX = 1_000_000
 
 _BACKUP_ID = re.compile(r"[0-9]{8}T[0-9]{9}Z-[0-9a-f]{8}")
+_NODE = re.compile(r"[0-9]{1,10}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 CONTROLLER_FILE = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
 
@@ -154,6 +158,7 @@ class BackupManifest:
     controller: Mapping[str, StoredFile] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] | None = None
+    broker_configs: Mapping[str, Mapping[str, str]] | None = None
 
     @property
     def topics_left_out(self) -> tuple[str, ...]:
@@ -227,6 +232,7 @@ def decode_manifest(path: str, content: bytes) -> BackupManifest:
         # Sentences, some about files whose names are no text.
         notes=tuple(each for each in given.list("notes") if isinstance(each, str)),
         left_out=_left_out(given),
+        broker_configs=_broker_configs(given),
     )
 
 
@@ -280,6 +286,22 @@ def _left_out(given: _Fields) -> tuple[str, ...] | None:
         given.refuse(f"left_out: {error}")
 
 
+def _broker_configs(given: _Fields) -> dict[str, dict[str, str]] | None:
+    if given.values.get("broker_configs") is None:
+        return None
+    told = given.inner("broker_configs")
+    for node in told.values:
+        if node and (_NODE.fullmatch(node) is None or int(node) > _INT32_MAX):
+            told.refuse(f"{node[:100]!r} is the id of no broker")
+    return {node: _configs(told.inner(node)) for node in told.values}
+
+
+def _configs(told: _Fields) -> dict[str, str]:
+    if not all(map(is_text, told.values)):
+        told.refuse("a name has a half of a character: it cannot be written as UTF-8")
+    return {each: told.text(each) for each in told.values}
+
+
 def _topics(given: _Fields) -> tuple[TopicBackup, ...]:
     topics = tuple(_topic(each) for each in given.rows("topics"))
     names = [each.name for each in topics]
@@ -303,10 +325,7 @@ def _topic(given: _Fields) -> TopicBackup:
         given.refuse(f"{name} has {count} partitions and names others, or one twice")
     configs = given.values.get("configs")
     if configs is not None:
-        told = given.inner("configs")
-        if not all(map(is_text, told.values)):
-            told.refuse("a name has a half of a character: it cannot be written as UTF-8")
-        configs = {each: told.text(each) for each in told.values}
+        configs = _configs(given.inner("configs"))
     return TopicBackup(
         name=name,
         topic_id=given.topic_or_directory_id("topic_id"),
