@@ -26,15 +26,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import stratalog as engine
+from commit_harness import (
+    LARGE,
+    LOG_DIR,
+    ORDERS,
+    OTHERS,
+    SMALL,
+    Owner,
+    Values,
+    flat,
+    new_disk,
+    stage,
+)
 from stratalog.errors import LogDirectoryError
 from stratalog.handover.backing_up import BackupOptions, back_up
 from stratalog.handover.owning import owned, owner_config
+from stratalog.handover.restoring import restore_directory
 from stratalog.records import build_batch
 from stratalog.storage.backup.checking import check_store
 from stratalog.storage.backup.choosing import choose_backup
 from stratalog.storage.backup.errors import BackupDamagedError, BackupError
 from stratalog.storage.backup.manifest import decode_manifest
+from stratalog.storage.backup.restore_plan import plan_restore
+from stratalog.storage.backup.store import LocalBackupStore
 from stratalog.storage.check import check
+from stratalog.storage.commits.committing import ALREADY_COMMITTED, COMMITTED
+from stratalog.storage.commits.manifest import AppVersion
+from stratalog.storage.commits.work import topic_id_of
+from stratalog.storage.layout import TopicPartition
 from stratalog.testing import ManualClock
 
 
@@ -493,3 +512,116 @@ def test_several_threads_make_the_same_backup(tmp_path: Path, partitions: int) -
 
     assert log_bytes(copy) == log_bytes(source)
     assert len(list(result.manifest.partitions)) == partitions
+
+
+# --- versions of applications -------------------------------------------------------------------
+
+
+def committed_to(owner: Owner, version: int, *keys: TopicPartition, values: Values = LARGE) -> str:
+    """A batch of ``query-1``, whose number is ``version``."""
+    manifest = stage(
+        owner.files,
+        owner.clock,
+        dict.fromkeys(keys, values),
+        manifest_id=f"batch {version} {owner.clock.now_ms()}",
+        app=AppVersion(name="query-1", version=version),
+        topic_ids={key: topic_id_of(owner.log(key)) for key in keys},
+    )
+    owner.clock.advance(1)
+    return owner.run(manifest).status
+
+
+def owner_of_restored(
+    owner: Owner, options: BackupOptions, *, until_ms: int | None = None
+) -> tuple[Owner, list[str]]:
+    """Who opens what ``owner`` wrote, backed up and restored; and what the restore told."""
+    disk = new_disk(owner.clock)
+    store = LocalBackupStore(disk, "/backups")
+    back_up(LOG_DIR, store, options, files=owner.files, clock=owner.clock)
+    plan = plan_restore(store, choose_backup(store).manifest, until_ms=until_ms)
+    copy = new_disk(owner.clock)
+    result = restore_directory(store, plan, LOG_DIR, files=copy, clock=owner.clock)
+    return Owner(copy), [each for each in result.notes if "query-1" in each]
+
+
+def test_a_version_of_an_application_is_not_written_twice_over_a_restore() -> None:
+    owner = Owner()
+    owner.create(ORDERS, OTHERS)
+    for version in (4, 5):
+        committed_to(owner, version, ORDERS, OTHERS)
+    owner.manager.shutdown()
+
+    restored_owner, notes = owner_of_restored(owner, BackupOptions())
+
+    end_offset = restored_owner.log().log_end_offset
+    assert notes == []
+    assert committed_to(restored_owner, 5, ORDERS) == ALREADY_COMMITTED
+    assert committed_to(restored_owner, 4, ORDERS) == ALREADY_COMMITTED
+    assert restored_owner.log().log_end_offset == end_offset
+    assert committed_to(restored_owner, 6, ORDERS) == COMMITTED
+
+
+@pytest.mark.parametrize(
+    ("options", "until_ms"),
+    [
+        (BackupOptions(include_active=False), None),
+        (BackupOptions(topics=("orders",)), None),
+        (BackupOptions(), 2**60),
+    ],
+)
+def test_a_version_of_which_records_may_be_missing_is_forgotten_and_that_is_told(
+    options: BackupOptions, until_ms: int | None
+) -> None:
+    owner = Owner()
+    owner.create(ORDERS, OTHERS)
+    committed_to(owner, 5, ORDERS, OTHERS, values=SMALL)  # into the active segments
+    owner.manager.shutdown()
+
+    restored_owner, notes = owner_of_restored(owner, options, until_ms=until_ms)
+
+    assert notes == [
+        "which versions were committed is not known any more of query-1: a batch or a load that "
+        "it tries again is written again"
+    ]
+    assert committed_to(restored_owner, 5, ORDERS) == COMMITTED
+
+
+def test_a_version_whose_topic_was_deleted_since_was_committed_all_the_same() -> None:
+    owner = Owner()
+    owner.create(ORDERS, OTHERS)
+    committed_to(owner, 5, ORDERS, OTHERS)
+    owner.manager.delete(OTHERS)
+    owner.manager.shutdown()
+
+    restored_owner, notes = owner_of_restored(owner, BackupOptions())
+
+    assert notes == []
+    assert committed_to(restored_owner, 5, ORDERS) == ALREADY_COMMITTED
+
+
+def test_a_version_is_forgotten_where_records_of_an_earlier_one_are_missing() -> None:
+    owner = Owner()
+    owner.create(ORDERS, OTHERS)
+    committed_to(owner, 4, OTHERS, values=SMALL)
+    committed_to(owner, 5, ORDERS)  # into segments of its own
+    owner.manager.shutdown()
+
+    _, notes = owner_of_restored(owner, BackupOptions(include_active=False))
+
+    assert len(notes) == 1
+
+
+def test_a_version_that_is_committed_while_its_logs_are_copied_is_forgotten() -> None:
+    owner = Owner()
+    owner.create(ORDERS, OTHERS)
+    committed_to(owner, 5, ORDERS, OTHERS)
+    store = LocalBackupStore(new_disk(owner.clock), "/backups")
+
+    def commit_more(_bytes: int) -> None:
+        if owner.log().log_end_offset < 2 * len(flat(LARGE)):
+            committed_to(owner, 6, ORDERS, OTHERS)
+
+    made = back_up(LOG_DIR, store, files=owner.files, clock=owner.clock, progress=commit_more)
+
+    (told,) = made.manifest.app_versions
+    assert (told.name, told.version, told.is_whole) == ("query-1", 6, False)

@@ -156,6 +156,10 @@ def test_dynamic_configs_of_brokers_are_taken_by_a_new_directory_and_told_elsewh
 
     def change(manifest: Any) -> None:
         told = {"log.retention.ms": "-1", "log.retention.bytes": "many", "no.such": "1"}
+        manifest["app_versions"] = [
+            {"name": "nightly", "version": 3, "commit_id": "x", "at_ms": 1, "is_whole": True}
+            | {"offsets": [["orders", 0, 0, 0]]}
+        ]
         manifest["broker_configs"] = {"": told, "77": {"log.cleaner.threads": "2"}}
 
     resealed(store_at(target), made.backup_id, change)
@@ -167,6 +171,8 @@ def test_dynamic_configs_of_brokers_are_taken_by_a_new_directory_and_told_elsewh
         "note: the dynamic configs of brokers in the backup are not taken over by one that is "
         "there: log.cleaner.threads, log.retention.bytes, log.retention.ms, no.such"
     ) in by_commit.stderr
+    forgotten = "which versions were committed is not known any more of nightly: "
+    assert (forgotten in by_commit.stderr, forgotten in anew.stderr) == (True, False)
     told = "note: a dynamic config of all brokers is not possible here, and is left out: "
     assert anew.stderr.count(told) == 2
     for log_dir, configs in ((other, {}), (tmp_path / "copy", {None: {"log.retention.ms": "-1"}})):

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from stratalog.clock import Clock, SystemClock
 from stratalog.errors import CorruptFileError, DiskError, StorageError
-from stratalog.handover.backup_commits import refuse_open_commits
+from stratalog.handover.backup_commits import last_versions, refuse_open_commits, stored_versions
 from stratalog.handover.backup_controller import copy_controller
 from stratalog.handover.backup_facts import KnownDirectory, learn_topics, topic_id_in
 from stratalog.handover.backup_side_files import producer_ids, read_indexes, read_snapshots
@@ -43,6 +43,7 @@ from stratalog.storage.backup.manifest import (
     BackupSource,
     PartitionBackup,
     SourceFile,
+    StoredAppVersion,
     StoredSegment,
     TopicBackup,
     as_unicode,
@@ -51,6 +52,7 @@ from stratalog.storage.backup.manifest import (
 )
 from stratalog.storage.backup.store import BackupStore
 from stratalog.storage.checkpoint import format_id, read_epochs
+from stratalog.storage.commits.journal import Committed
 from stratalog.storage.directory import LogDirectory
 from stratalog.storage.files import File, FileSystem, OsFileSystem
 from stratalog.storage.inspection import ListedSegment, find_replicas
@@ -122,6 +124,7 @@ def back_up(
     seen = _seen_topics(files, log_dir)
     if known.owner.kind == "none":
         refuse_open_commits(files, log_dir, chosen.topics)
+    committed = last_versions(files, log_dir)
     snapshot = _snapshot(files, log_dir, chosen)
     ids = {key: topic_id_in(files, each.directory) for key, each in snapshot.partitions.items()}
     holding = hold(snapshot, holder=f"backup to {store.name}", files=writable, clock=clock)
@@ -136,6 +139,7 @@ def back_up(
             seen=seen,
             topic_ids=ids,
             known=known,
+            committed=committed,
             options=chosen,
             created_ms=created_ms,
             each=each,
@@ -217,6 +221,7 @@ class _Backup:
     seen: set[str]
     topic_ids: Mapping[TopicPartition, str]
     known: KnownDirectory
+    committed: Mapping[str, Committed]
     options: BackupOptions
     created_ms: int
     each: Each
@@ -249,17 +254,19 @@ class _Backup:
                 settled_bytes = self.copier.read_bytes
                 settle()
         kept = tuple(self._topics(topics))
+        left_out = tuple(sorted(self.seen - {each.name for each in kept}))
         manifest = BackupManifest(
             backup_id=_backup_id(self.created_ms, self.parent),
             created_ms=self.created_ms,
             parent=self.parent,
             source=self._source(),
             topics=kept,
-            left_out=tuple(sorted(self.seen - {each.name for each in kept})),
+            left_out=left_out,
             controller={}
             if self.options.topics
             else copy_controller(self.files, self.snapshot.path, self.copier),
             broker_configs=self.known.broker_configs,
+            app_versions=self._app_versions(kept, left_out),
             notes=tuple(as_unicode(each) for each in self.notes),
         )
         settle()
@@ -345,6 +352,14 @@ class _Backup:
                 configs=None if known is None else known.configs,
                 partitions=tuple(partitions),
             )
+
+    def _app_versions(
+        self, kept: Sequence[TopicBackup], left_out: Sequence[str]
+    ) -> tuple[StoredAppVersion, ...]:
+        """The journal has a commit before the logs have it: what it tells now is not older."""
+        after = last_versions(self.files, self.snapshot.path)
+        is_all = set(left_out) <= KAFKAS_OWN_TOPICS
+        return stored_versions(self.committed, after, kept if is_all else ())
 
     # --- partitions ---------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """Restoring a backup: into an empty directory, as a log directory that brokers open."""
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from stratalog.metadata.producer_ids import PRODUCER_ID_BLOCK_SIZE, PRODUCER_ID_
 from stratalog.metadata.sqlite_store import METADATA_FILE, SqliteMetadataStore
 from stratalog.storage.backup.copying import Progress
 from stratalog.storage.backup.laying_out import DirectoryRestore
-from stratalog.storage.backup.manifest import BackupManifest, TopicBackup
+from stratalog.storage.backup.manifest import BackupManifest, StoredAppVersion, TopicBackup
 from stratalog.storage.backup.restore_plan import RestoredSegment, RestorePlan
 from stratalog.storage.backup.store import BackupStore
 from stratalog.storage.checkpoint import parse_id
@@ -37,6 +37,7 @@ from stratalog.storage.layout import META_PROPERTIES, RESTORING_DIRECTORY, Topic
 # More than are given out between a backup and its restore. Who was given one then may live on, and
 # would take the batches of the next who is given it for repeats of its own.
 _IDS_AHEAD = 1_000_000_000
+_NAMES_MANY = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +76,22 @@ def restore_directory(
         notes.append("Apache Kafka's own metadata is left out: it tells of more than is restored")
     restore.run(lambda: None if has_controller else _write_metadata(plan, configs, log_dir))
     notes += configs.notes
+    notes += forgotten_notes(plan, known=plan.restored_app_versions)
     notes += retention_notes(plan, configs.governing, (clock or SystemClock()).now_ms())
     return RestoreResult(plan=plan, log_dir=log_dir, notes=tuple(notes))
+
+
+def forgotten_notes(
+    plan: RestorePlan, *, known: Collection[StoredAppVersion] = ()
+) -> Iterable[str]:
+    """Which applications may write twice what they have written once: all but the ``known``."""
+    names = [each.name for each in plan.manifest.app_versions if each not in known]
+    if names:
+        named = ", ".join(names[:_NAMES_MANY]) + (", …" if len(names) > _NAMES_MANY else "")
+        yield (
+            f"which versions were committed is not known any more of {named}: a batch or a load "
+            "that it tries again is written again"
+        )
 
 
 def retention_notes(

@@ -12,6 +12,8 @@
            "files": {".log": {"digest": "<sha256>", "size_bytes": 1048576}, ".index": …},
            "source": {"inode": 17, "size_bytes": 1048576, "modified_ns": …}}]}]}],
      "broker_configs": {"": {"log.retention.ms": "-1"}, "1": {}},
+     "app_versions": [{"name": "nightly", "version": 17, "commit_id": "…", "at_ms": …,
+       "is_whole": true, "offsets": [["orders", 0, 0, 900]]}],
      "left_out": ["payments"], "controller": {"quorum-state": …}, "notes": [],
      "digest": "<sha256 of all the rest>"}
 
@@ -20,6 +22,8 @@ could say what they are. ``log_end_offset`` is where the log ended when the back
 is behind ``end_offset`` if not all of it was taken; it is missing in what older versions wrote.
 ``broker_configs`` are the dynamic ones, of all brokers (under "") and of each by its id; null where
 nobody could say, and missing in what older versions wrote.
+``app_versions`` are the last commits of applications, with first and end offset in each log, and
+whether the backup has all their records; missing in what older versions wrote.
 ``left_out`` are topics that lay there too, and were not taken; older versions did not write it.
 ``source`` of a segment is how its file looked, so that the next backup knows without reading it
 that it has not changed. ``controller`` are files of Apache Kafka's own ``__cluster_metadata-0``.
@@ -149,6 +153,19 @@ class BackupSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoredAppVersion:
+    """The last version of an application that was committed. ``is_whole``: the backup has all its
+    records. ``offsets`` are topic, partition, first offset and end offset; -1 for none."""
+
+    name: str
+    version: int
+    commit_id: str
+    at_ms: int
+    is_whole: bool
+    offsets: tuple[tuple[str, int, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BackupManifest:
     backup_id: str
     created_ms: int
@@ -159,6 +176,7 @@ class BackupManifest:
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] | None = None
     broker_configs: Mapping[str, Mapping[str, str]] | None = None
+    app_versions: tuple[StoredAppVersion, ...] = ()
 
     @property
     def topics_left_out(self) -> tuple[str, ...]:
@@ -233,6 +251,7 @@ def decode_manifest(path: str, content: bytes) -> BackupManifest:
         notes=tuple(each for each in given.list("notes") if isinstance(each, str)),
         left_out=_left_out(given),
         broker_configs=_broker_configs(given),
+        app_versions=_app_versions(given),
     )
 
 
@@ -294,6 +313,35 @@ def _broker_configs(given: _Fields) -> dict[str, dict[str, str]] | None:
         if node and (_NODE.fullmatch(node) is None or int(node) > _INT32_MAX):
             told.refuse(f"{node[:100]!r} is the id of no broker")
     return {node: _configs(told.inner(node)) for node in told.values}
+
+
+def _app_versions(given: _Fields) -> tuple[StoredAppVersion, ...]:
+    if "app_versions" not in given.values:
+        return ()
+    found = tuple(_app_version(each) for each in given.rows("app_versions"))
+    if len({each.name for each in found}) != len(found):
+        given.refuse("app_versions has one name twice")
+    return found
+
+
+def _app_version(given: _Fields) -> StoredAppVersion:
+    offsets = []
+    for each in given.list("offsets"):
+        if not isinstance(each, list) or [type(part) for part in each] != [str, int, int, int]:
+            given.refuse("an offset is not [topic, partition, first offset, end offset]")
+        if not is_text(each[0]) or not all(-1 <= part <= _OFFSET_MAX for part in each[1:]):
+            given.refuse(f"{each!r:.100} are no offsets of a log")
+        offsets.append((each[0], each[1], each[2], each[3]))
+    if not given.text("name"):
+        given.refuse("the name is empty")
+    return StoredAppVersion(
+        name=given.text("name"),
+        version=given.number("version"),
+        commit_id=given.text("commit_id"),
+        at_ms=given.number("at_ms"),
+        is_whole=given.flag("is_whole"),
+        offsets=tuple(offsets),
+    )
 
 
 def _configs(told: _Fields) -> dict[str, str]:

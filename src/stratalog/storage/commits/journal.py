@@ -184,6 +184,19 @@ class CommitJournal:
                 return last if is_it else _unknown_offsets(manifest_id, app, last.at_ms)
         return self._by_id.get(manifest_id)
 
+    @property
+    def last_of_apps(self) -> list[Committed]:
+        """The last version of each application."""
+        return list(self._by_app.values())
+
+    def begin(self, known: Sequence[Committed]) -> None:
+        """Write a first journal, of commits that were made elsewhere."""
+        with self._guard:
+            for each in known:
+                self._remember(each)
+            self._rewrite([_known_to_json(each) for each in known])
+            self._exists = True
+
     def _remember_pending(self, commit: PendingCommit) -> None:
         self.pending[commit.manifest_id] = commit
         self._remember(commit.committed)
