@@ -1,8 +1,10 @@
 """Backups of directories that nobody owns, and restoring them into empty ones."""
 
 import json
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +50,12 @@ from stratalog.storage.backup.choosing import choose_backup
 from stratalog.storage.backup.errors import BackupDamagedError, BackupError
 from stratalog.storage.backup.manifest import decode_manifest
 from stratalog.storage.backup.restore_plan import plan_restore
-from stratalog.storage.backup.store import LocalBackupStore
+from stratalog.storage.backup.store import LocalBackupStore, LocalStoreRun
 from stratalog.storage.check import check
 from stratalog.storage.commits.committing import ALREADY_COMMITTED, COMMITTED
 from stratalog.storage.commits.manifest import AppVersion
 from stratalog.storage.commits.work import topic_id_of
+from stratalog.storage.files import OsFileSystem
 from stratalog.storage.layout import TopicPartition
 from stratalog.testing import ManualClock
 
@@ -303,6 +306,82 @@ def test_a_directory_that_holds_other_things_is_not_backed_up_to(tmp_path: Path)
 
     with pytest.raises(BackupError, match="is not empty and holds no backups"):
         backed_up(source, tmp_path / "home")
+
+
+class Overtaken(OsFileSystem):
+    """Before its operation number ``place``, somebody else does ``meanwhile``."""
+
+    def __init__(self, place: int, meanwhile: Callable[[], object]) -> None:
+        self.place = place
+        self.meanwhile = meanwhile
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in OsFileSystem.__dict__ and not name.startswith("_"):
+            self.place -= 1
+            if self.place == 0:
+                self.meanwhile()
+        return super().__getattribute__(name)
+
+
+@pytest.mark.parametrize("is_done", [True, False], ids=["done", "under way"])
+def test_of_two_first_backups_to_a_target_one_is_made_and_the_other_told_to_wait(
+    tmp_path: Path, is_done: bool
+) -> None:
+    told: set[str] = set()
+    runs: list[LocalStoreRun] = []
+
+    def begin(store: LocalBackupStore, *, is_done: bool) -> None:
+        try:
+            runs.append(store.begin())
+        except BackupError as error:
+            told.add(str(error).partition(":")[0].replace(store.name, "T"))
+        else:
+            if is_done:
+                runs[-1].close()
+
+    for place in range(1, 60):
+        target = store_at(tmp_path / str(place))
+        files = Overtaken(place, partial(begin, target, is_done=is_done))
+        begin(LocalBackupStore(files, target.name), is_done=True)
+        for each in runs:
+            each.close()
+        assert target.backup_ids() == []
+        if files.place > 0:
+            break
+    else:
+        pytest.fail("to begin is fewer operations than that")
+    assert told == {"another backup is being written to T"}
+
+
+def test_a_store_of_a_later_version_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    write(source, {("orders", 0): [rows(0, 4)]})
+    backed_up(source, target)
+    (target / "stratalog-backup.json").write_text('{"version": 2}')
+    before = sorted(target.rglob("*"))
+
+    for arguments in (("backup", target, "--log-dir", source), ("backup", target, "--list")):
+        done = stratalog("log", *arguments)
+        assert done.exit_code == 1
+        assert "is of version 2 of the store, and this is written for version 1" in done.stderr
+    assert sorted(target.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["99991231T235959999Z-00000000", "99990231T000000000Z-00000000"])
+def test_a_backup_behind_which_none_can_be_named_is_told_in_one_sentence_before_all_else(
+    tmp_path: Path, name: str
+) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    write(source, {("orders", 0): [rows(0, 4)]})
+    store_at(target).begin().close()
+    (target / "backups" / f"{name}.json").write_text("{}")
+
+    done = stratalog("log", "backup", target, "--log-dir", source)
+
+    assert done.exit_code == 1
+    assert f"no backup can be named behind {name}" in done.stderr
+    assert f"{name}.json" in done.stderr
+    assert list((target / "files").iterdir()) == []
 
 
 # --- damage -----------------------------------------------------------------------------------

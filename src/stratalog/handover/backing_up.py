@@ -240,6 +240,7 @@ class _Backup:
         write_manifest: Callable[[BackupManifest], None],
         holding: Holding,
     ) -> BackupResult:
+        backup_id = _backup_id(self.created_ms, self.parent)
         if not holding.is_held:
             self.notes.append(f"no lease: {holding.why_not}")
         topics: dict[str, list[PartitionBackup]] = {}
@@ -256,7 +257,7 @@ class _Backup:
         kept = tuple(self._topics(topics))
         left_out = tuple(sorted(self.seen - {each.name for each in kept}))
         manifest = BackupManifest(
-            backup_id=_backup_id(self.created_ms, self.parent),
+            backup_id=backup_id,
             created_ms=self.created_ms,
             parent=self.parent,
             source=self._source(),
@@ -533,5 +534,12 @@ def _backup_id(created_ms: int, parent: str) -> str:
     with suppress(ValueError):  # there is none, or its name is of no day
         before = datetime.strptime(f"{parent[:18]}+0000", "%Y%m%dT%H%M%S%f%z")
         created_ms = max(created_ms, round(before.timestamp() * 1000) + 1)
-    moment = datetime.fromtimestamp(created_ms // 1000, UTC)
-    return f"{moment:%Y%m%dT%H%M%S}{created_ms % 1000:03d}Z-{uuid.uuid4().hex[:8]}"
+    with suppress(ValueError, OverflowError):  # years end with four digits
+        moment = datetime.fromtimestamp(created_ms // 1000, UTC)
+        name = f"{moment:%Y%m%dT%H%M%S}{created_ms % 1000:03d}Z-{uuid.uuid4().hex[:8]}"
+        if name > parent:
+            return name
+    raise BackupError(
+        f"no backup can be named behind {parent}, the newest of this target: remove "
+        f"backups/{parent}.json if it is none, or back up to another directory"
+    )
