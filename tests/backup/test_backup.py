@@ -1,7 +1,10 @@
 """Backups of directories that nobody owns, and restoring them into empty ones."""
 
 import json
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +28,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import stratalog as engine
+from commit_harness import (
+    LARGE,
+    LOG_DIR,
+    ORDERS,
+    OTHERS,
+    SMALL,
+    Owner,
+    Values,
+    flat,
+    new_disk,
+    stage,
+)
 from stratalog.errors import LogDirectoryError
 from stratalog.handover.backing_up import BackupOptions, back_up
 from stratalog.handover.owning import owned, owner_config
+from stratalog.handover.restoring import restore_directory
 from stratalog.records import build_batch
 from stratalog.storage.backup.checking import check_store
 from stratalog.storage.backup.choosing import choose_backup
 from stratalog.storage.backup.errors import BackupDamagedError, BackupError
 from stratalog.storage.backup.manifest import decode_manifest
+from stratalog.storage.backup.restore_plan import plan_restore
+from stratalog.storage.backup.store import LocalBackupStore, LocalStoreRun
 from stratalog.storage.check import check
+from stratalog.storage.commits.committing import ALREADY_COMMITTED, COMMITTED
+from stratalog.storage.commits.manifest import AppVersion
+from stratalog.storage.commits.work import topic_id_of
+from stratalog.storage.files import OsFileSystem
+from stratalog.storage.layout import TopicPartition
 from stratalog.testing import ManualClock
 
 
@@ -285,6 +308,82 @@ def test_a_directory_that_holds_other_things_is_not_backed_up_to(tmp_path: Path)
         backed_up(source, tmp_path / "home")
 
 
+class Overtaken(OsFileSystem):
+    """Before its operation number ``place``, somebody else does ``meanwhile``."""
+
+    def __init__(self, place: int, meanwhile: Callable[[], object]) -> None:
+        self.place = place
+        self.meanwhile = meanwhile
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in OsFileSystem.__dict__ and not name.startswith("_"):
+            self.place -= 1
+            if self.place == 0:
+                self.meanwhile()
+        return super().__getattribute__(name)
+
+
+@pytest.mark.parametrize("is_done", [True, False], ids=["done", "under way"])
+def test_of_two_first_backups_to_a_target_one_is_made_and_the_other_told_to_wait(
+    tmp_path: Path, is_done: bool
+) -> None:
+    told: set[str] = set()
+    runs: list[LocalStoreRun] = []
+
+    def begin(store: LocalBackupStore, *, is_done: bool) -> None:
+        try:
+            runs.append(store.begin())
+        except BackupError as error:
+            told.add(str(error).partition(":")[0].replace(store.name, "T"))
+        else:
+            if is_done:
+                runs[-1].close()
+
+    for place in range(1, 60):
+        target = store_at(tmp_path / str(place))
+        files = Overtaken(place, partial(begin, target, is_done=is_done))
+        begin(LocalBackupStore(files, target.name), is_done=True)
+        for each in runs:
+            each.close()
+        assert target.backup_ids() == []
+        if files.place > 0:
+            break
+    else:
+        pytest.fail("to begin is fewer operations than that")
+    assert told == {"another backup is being written to T"}
+
+
+def test_a_store_of_a_later_version_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    write(source, {("orders", 0): [rows(0, 4)]})
+    backed_up(source, target)
+    (target / "stratalog-backup.json").write_text('{"version": 2}')
+    before = sorted(target.rglob("*"))
+
+    for arguments in (("backup", target, "--log-dir", source), ("backup", target, "--list")):
+        done = stratalog("log", *arguments)
+        assert done.exit_code == 1
+        assert "is of version 2 of the store, and this is written for version 1" in done.stderr
+    assert sorted(target.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["99991231T235959999Z-00000000", "99990231T000000000Z-00000000"])
+def test_a_backup_behind_which_none_can_be_named_is_told_in_one_sentence_before_all_else(
+    tmp_path: Path, name: str
+) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    write(source, {("orders", 0): [rows(0, 4)]})
+    store_at(target).begin().close()
+    (target / "backups" / f"{name}.json").write_text("{}")
+
+    done = stratalog("log", "backup", target, "--log-dir", source)
+
+    assert done.exit_code == 1
+    assert f"no backup can be named behind {name}" in done.stderr
+    assert f"{name}.json" in done.stderr
+    assert list((target / "files").iterdir()) == []
+
+
 # --- damage -----------------------------------------------------------------------------------
 
 
@@ -362,6 +461,93 @@ def test_damage_of_the_source_is_told_and_kept_as_it_is(tmp_path: Path) -> None:
         restored(target, tmp_path / "other", until_ms=START_MS)
 
 
+def test_a_last_batch_that_tells_a_higher_offset_than_the_next_segment_is_damage(
+    tmp_path: Path,
+) -> None:
+    source, target, copy = tmp_path / "logs", tmp_path / "backups", tmp_path / "copy"
+    write(source, {(topic, 0): [rows(4 * n, 4) for n in range(6)] for topic in ("orders", "sound")})
+    path = source / "orders-0" / f"{0:020d}.log"
+    content = bytearray(path.read_bytes())
+    last = content.rindex((8).to_bytes(8, "big"))
+    content[last + 5] ^= 1  # of its base offset, which no sum covers
+    path.write_bytes(content)
+
+    done = stratalog("log", "backup", target, "--log-dir", source)
+
+    assert done.exit_code == 1
+    assert (
+        "orders-0: segment 0 at its end: its batches go up to offset 65548, but the next segment "
+        "begins at 12"
+    ) in done.stderr
+    restored(target, tmp_path / "other", topics=["sound"])
+    restored(target, copy, is_sound=False)
+    assert log_bytes(copy) == log_bytes(source)
+
+
+def meddled(log_dir: Path, what: str) -> None:
+    """A log directory with something in it that no manifest can say."""
+    first, second = log_dir / "orders-0", log_dir / "sound-0"
+    if what == "a stray directory":
+        (log_dir / "old-20261119").mkdir()
+    elif what == "no name of a topic":
+        (log_dir / "my own-0").mkdir()
+    elif what == "an unlinked file":
+        (log_dir / "__cluster_metadata-0").mkdir()
+        (log_dir / "__cluster_metadata-0" / ".nfs000000a1").touch()
+    elif what in ("garbage", "AAAAAAAAAAAAAAAAAAAAAA"):
+        properties = f"version=1\nnode.id=1\ncluster.id=x\ndirectory.id={what}\n"
+        (log_dir / "meta.properties").write_text(properties)
+    elif what == "an id of zeros":
+        (first / "partition.metadata").write_text(f"version: 0\ntopic_id: {'A' * 22}\n")
+    elif what == "one id of two":
+        for each in (first, second):
+            (each / "partition.metadata").write_text(f"version: 0\ntopic_id: {'A' * 21}Q\n")
+    else:
+        (first / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n4294967296 4\n")
+
+
+@pytest.mark.parametrize(
+    ("what", "note"),
+    [
+        ("a stray directory", "old-20261119 is left out: no topic has so many partitions"),
+        ("no name of a topic", ""),
+        ("an unlinked file", ""),
+        ("garbage", "directory.id='garbage' is no id, and is left out"),
+        ("AAAAAAAAAAAAAAAAAAAAAA", "is no id, and is left out"),
+        ("an id of zeros", ""),
+        ("one id of two", "the id of orders is left out, since sound has the same"),
+        ("an epoch", "orders-0: its leader-epoch-checkpoint has epoch 4294967296 from offset 4"),
+    ],
+)
+def test_what_no_manifest_can_say_is_left_out_and_costs_nothing_else(
+    tmp_path: Path, what: str, note: str
+) -> None:
+    source, target, copy = tmp_path / "logs", tmp_path / "backups", tmp_path / "copy"
+    write(source, {(topic, 0): [rows(4 * n, 4) for n in range(6)] for topic in ("orders", "sound")})
+    meddled(source, what)
+
+    notes = backed_up(source, target).notes
+
+    assert any(note in each for each in notes)
+    restored(target, copy)
+    assert log_bytes(copy) == log_bytes(source)
+
+
+def test_a_manifest_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    write(source, {("orders", 0): [rows(0, 4)]})
+    made = backed_up(source, target).manifest
+    wrong = replace(made, topics=made.topics * 2)
+
+    with (
+        store_at(target).begin() as run,
+        pytest.raises(BackupError, match=r"could not be read again: .*two of its topics have one"),
+    ):
+        run.write_manifest(replace(wrong, backup_id="20991231T000000000Z-00000000"))
+
+    assert store_at(target).backup_ids() == [made.backup_id]
+
+
 def test_a_half_written_batch_at_the_end_is_left_out(tmp_path: Path) -> None:
     source, target, copy = tmp_path / "logs", tmp_path / "backups", tmp_path / "copy"
     write(source, {("orders", 0): [rows(4 * n, 4) for n in range(5)]})
@@ -405,3 +591,116 @@ def test_several_threads_make_the_same_backup(tmp_path: Path, partitions: int) -
 
     assert log_bytes(copy) == log_bytes(source)
     assert len(list(result.manifest.partitions)) == partitions
+
+
+# --- versions of applications -------------------------------------------------------------------
+
+
+def committed_to(owner: Owner, version: int, *keys: TopicPartition, values: Values = LARGE) -> str:
+    """A batch of ``query-1``, whose number is ``version``."""
+    manifest = stage(
+        owner.files,
+        owner.clock,
+        dict.fromkeys(keys, values),
+        manifest_id=f"batch {version} {owner.clock.now_ms()}",
+        app=AppVersion(name="query-1", version=version),
+        topic_ids={key: topic_id_of(owner.log(key)) for key in keys},
+    )
+    owner.clock.advance(1)
+    return owner.run(manifest).status
+
+
+def owner_of_restored(
+    owner: Owner, options: BackupOptions, *, until_ms: int | None = None
+) -> tuple[Owner, list[str]]:
+    """Who opens what ``owner`` wrote, backed up and restored; and what the restore told."""
+    disk = new_disk(owner.clock)
+    store = LocalBackupStore(disk, "/backups")
+    back_up(LOG_DIR, store, options, files=owner.files, clock=owner.clock)
+    plan = plan_restore(store, choose_backup(store).manifest, until_ms=until_ms)
+    copy = new_disk(owner.clock)
+    result = restore_directory(store, plan, LOG_DIR, files=copy, clock=owner.clock)
+    return Owner(copy), [each for each in result.notes if "query-1" in each]
+
+
+def test_a_version_of_an_application_is_not_written_twice_over_a_restore() -> None:
+    owner = Owner()
+    owner.create(ORDERS, OTHERS)
+    for version in (4, 5):
+        committed_to(owner, version, ORDERS, OTHERS)
+    owner.manager.shutdown()
+
+    restored_owner, notes = owner_of_restored(owner, BackupOptions())
+
+    end_offset = restored_owner.log().log_end_offset
+    assert notes == []
+    assert committed_to(restored_owner, 5, ORDERS) == ALREADY_COMMITTED
+    assert committed_to(restored_owner, 4, ORDERS) == ALREADY_COMMITTED
+    assert restored_owner.log().log_end_offset == end_offset
+    assert committed_to(restored_owner, 6, ORDERS) == COMMITTED
+
+
+@pytest.mark.parametrize(
+    ("options", "until_ms"),
+    [
+        (BackupOptions(include_active=False), None),
+        (BackupOptions(topics=("orders",)), None),
+        (BackupOptions(), 2**60),
+    ],
+)
+def test_a_version_of_which_records_may_be_missing_is_forgotten_and_that_is_told(
+    options: BackupOptions, until_ms: int | None
+) -> None:
+    owner = Owner()
+    owner.create(ORDERS, OTHERS)
+    committed_to(owner, 5, ORDERS, OTHERS, values=SMALL)  # into the active segments
+    owner.manager.shutdown()
+
+    restored_owner, notes = owner_of_restored(owner, options, until_ms=until_ms)
+
+    assert notes == [
+        "which versions were committed is not known any more of query-1: a batch or a load that "
+        "it tries again is written again"
+    ]
+    assert committed_to(restored_owner, 5, ORDERS) == COMMITTED
+
+
+def test_a_version_whose_topic_was_deleted_since_was_committed_all_the_same() -> None:
+    owner = Owner()
+    owner.create(ORDERS, OTHERS)
+    committed_to(owner, 5, ORDERS, OTHERS)
+    owner.manager.delete(OTHERS)
+    owner.manager.shutdown()
+
+    restored_owner, notes = owner_of_restored(owner, BackupOptions())
+
+    assert notes == []
+    assert committed_to(restored_owner, 5, ORDERS) == ALREADY_COMMITTED
+
+
+def test_a_version_is_forgotten_where_records_of_an_earlier_one_are_missing() -> None:
+    owner = Owner()
+    owner.create(ORDERS, OTHERS)
+    committed_to(owner, 4, OTHERS, values=SMALL)
+    committed_to(owner, 5, ORDERS)  # into segments of its own
+    owner.manager.shutdown()
+
+    _, notes = owner_of_restored(owner, BackupOptions(include_active=False))
+
+    assert len(notes) == 1
+
+
+def test_a_version_that_is_committed_while_its_logs_are_copied_is_forgotten() -> None:
+    owner = Owner()
+    owner.create(ORDERS, OTHERS)
+    committed_to(owner, 5, ORDERS, OTHERS)
+    store = LocalBackupStore(new_disk(owner.clock), "/backups")
+
+    def commit_more(_bytes: int) -> None:
+        if owner.log().log_end_offset < 2 * len(flat(LARGE)):
+            committed_to(owner, 6, ORDERS, OTHERS)
+
+    made = back_up(LOG_DIR, store, files=owner.files, clock=owner.clock, progress=commit_more)
+
+    (told,) = made.manifest.app_versions
+    assert (told.name, told.version, told.is_whole) == ("query-1", 6, False)

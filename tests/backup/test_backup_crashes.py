@@ -6,15 +6,20 @@ from collections.abc import Callable
 import pytest
 from simulated_worlds import LOG_DIR, ORDERS, World, batches_of, open_manager, records_of, staged
 
+from commit_harness import LARGE, OTHERS, Owner, flat, stage
 from stratalog.errors import DiskFullError, LogDirectoryError, StratalogError
+from stratalog.handover.backing_up import BackupOptions, back_up
 from stratalog.storage.backup.checking import check_store
 from stratalog.storage.backup.errors import BackupError
 from stratalog.storage.backup.store import LocalBackupStore
 from stratalog.storage.commits.errors import StagedFileError
 from stratalog.storage.commits.one_commit import Commit
 from stratalog.storage.commits.restoring import RestoreWork
+from stratalog.storage.commits.work import topic_id_of
 from stratalog.storage.directory import LogDirectory
+from stratalog.storage.files import read_file
 from stratalog.storage.layout import (
+    COMMIT_JOURNAL,
     LOG_SUFFIX,
     RESTORING_DIRECTORY,
     segment_file,
@@ -115,6 +120,59 @@ def test_a_crash_of_a_restoring_commit_leaves_all_of_it_or_nothing(mode: CrashMo
         assert records_of(again.get(ORDERS)) == expected[0]
         again.shutdown()
     assert seen == {False, True}
+
+
+def test_a_backup_has_all_of_a_commit_or_nothing_whenever_its_owner_was_killed() -> None:
+    owner = Owner()
+    owner.create(ORDERS, OTHERS)
+    ids = {key: topic_id_of(owner.log(key)) for key in (ORDERS, OTHERS)}
+    manifest = stage(owner.files, owner.clock, {ORDERS: LARGE, OTHERS: LARGE}, topic_ids=ids)
+    kept = moments(owner.files)
+    owner.run(manifest)
+    kept.append(owner.files.clone())
+
+    told, refusals = [], []
+    for disk in kept:
+        store = LocalBackupStore(SimulatedFileSystem(now_ms=owner.clock.now_ms), "/backups")
+        try:
+            made = back_up(LOG_DIR, store, files=disk, clock=owner.clock).manifest
+        except LogDirectoryError as error:
+            refusals.append(str(error))
+            back_up(LOG_DIR, store, BackupOptions(topics=("elsewhere",)), files=with_other(disk))
+            Owner(disk).manager.shutdown()
+            made = back_up(LOG_DIR, store, files=disk, clock=owner.clock).manifest
+        counts = {sum(each.record_count for each in found.segments) for _, found in made.partitions}
+        assert counts in ({0}, {len(flat(LARGE))})
+        told += counts
+    assert told[0] == 0
+    assert told[-1] == len(flat(LARGE))
+    assert "into orders-0, others-0, which was interrupted" in refusals[0]
+    assert "let the owner open the directory once" in refusals[0]
+
+
+def with_other(disk: SimulatedFileSystem) -> SimulatedFileSystem:
+    """With a topic that has no part in the commit."""
+    other = disk.clone()
+    other.make_directory(f"{LOG_DIR}/elsewhere-0")
+    other.open(f"{LOG_DIR}/elsewhere-0/{0:020d}.log", create=True).close()
+    return other
+
+
+def test_a_journal_of_commits_with_a_torn_end_is_read_and_left_as_it_is() -> None:
+    owner = Owner()
+    owner.create(ORDERS)
+    owner.run(owner.stage(LARGE))
+    owner.manager.shutdown()
+    path = f"{LOG_DIR}/{COMMIT_JOURNAL}"
+    file = owner.files.open(path)
+    file.write_at(file.size_bytes(), [b"torn"])
+    file.close()
+    before = read_file(owner.files, path)
+    store = LocalBackupStore(SimulatedFileSystem(now_ms=owner.clock.now_ms), "/backups")
+
+    back_up(LOG_DIR, store, files=owner.files, clock=owner.clock)
+
+    assert read_file(owner.files, path) == before
 
 
 def test_every_failed_operation_of_a_backup_is_one_clear_error_and_costs_no_other() -> None:

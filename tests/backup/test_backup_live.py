@@ -23,6 +23,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from broker_fixture import running_broker
 from stratalog.handover.backing_up import BackupOptions, back_up
+from stratalog.metadata.dynamic_configs import ConfigChange, ConfigOperation
+from stratalog.metadata.image import CLUSTER_DEFAULT
 from stratalog.scans.errors import MissingTopicError
 from stratalog.scans.leasing import ask_leases
 from stratalog.storage.backup.errors import BackupError
@@ -111,6 +113,31 @@ def test_a_restored_directory_is_served_with_its_topics_configs_ids_and_offsets(
         assert consumed(broker.bootstrap_server, "orders") == list(range(10))
         produced(broker.bootstrap_server, "orders", 3)
         assert consumed(broker.bootstrap_server, "orders")[-1] == 12
+
+
+@pytest.mark.parametrize("is_running", [True, False])
+def test_what_a_broker_was_told_to_do_by_default_comes_along(
+    tmp_path: Path, is_running: bool
+) -> None:
+    source, target, copy = tmp_path / "logs", tmp_path / "backups", tmp_path / "copy"
+    forever = ConfigChange("log.retention.ms", ConfigOperation.SET, "-1")
+    slowly = ConfigChange("log.cleaner.threads", ConfigOperation.SET, "2")
+    with running_broker(source) as broker:
+        made(broker.bootstrap_server, "orders")
+        store = broker.broker.services.store
+        broker.call(store.alter_broker_configs, CLUSTER_DEFAULT, [forever])
+        broker.call(store.alter_broker_configs, store.image.node_id, [slowly])
+        before = store.image.broker_configs
+        if is_running:
+            backed_up(source, target)
+    if not is_running:
+        backed_up(source, target)
+
+    restored(target, copy)
+
+    with running_broker(copy) as broker:
+        assert broker.broker.services.store.image.broker_configs == before
+        assert broker.broker.services.store.broker.log_retention_ms == -1
 
 
 def test_offsets_of_groups_come_with_the_topic_that_keeps_them(tmp_path: Path) -> None:
@@ -208,7 +235,7 @@ class Deleting(OsFileSystem):
 @pytest.mark.parametrize(
     ("anew", "sentence"),
     [
-        (False, "orders-0 was deleted while it was backed up, and is left out"),
+        (False, "orders was deleted while it was backed up, and is left out"),
         (True, "orders was deleted and made anew while it was backed up, and is left out"),
     ],
 )
@@ -225,6 +252,28 @@ def test_a_topic_that_is_deleted_while_it_is_copied_is_left_out_and_that_is_told
     assert [each.name for each in result.manifest.topics] == ["kept"]
     assert sentence in result.notes
     restored(target, tmp_path / "copy")
+
+
+def test_of_a_topic_that_is_deleted_while_it_is_copied_no_part_is_kept(tmp_path: Path) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    batches = [rows(4 * n, 4) for n in range(4)]
+    keys = [("kept", 0), *(("orders", number) for number in range(3))]
+    write(source, dict.fromkeys(keys, batches))
+
+    class DeletingAll(OsFileSystem):
+        def open(self, path: str, *, create: bool = False, writable: bool = True) -> File:
+            file = super().open(path, create=create, writable=writable)
+            if path.endswith(f"orders-1/{0:020d}.log"):
+                for each in source.glob("orders-*"):
+                    each.rename(tmp_path / each.name)
+            return file
+
+    result = back_up(str(source), store_at(target), files=DeletingAll())
+
+    assert [each.name for each in result.manifest.topics] == ["kept"]
+    assert result.manifest.left_out == ("orders",)
+    told = [each for each in result.notes if "deleted" in each]
+    assert told == ["orders was deleted while it was backed up, and is left out"]
 
 
 def test_a_topic_that_is_deleted_behind_the_listing_of_names_fails_no_backup(

@@ -55,3 +55,11 @@ def test_brackets_in_brackets_of_any_depth_are_refused() -> None:
 
 def test_a_note_that_is_no_text_is_none() -> None:
     assert decode_manifest("m.json", changed(notes=["a", [[1]], 2])).notes == ("a",)
+
+
+def test_a_manifest_of_a_version_that_did_not_note_configs_of_brokers_or_apps_is_read() -> None:
+    body = json.loads(manifest().encode())
+    del body["digest"], body["broker_configs"], body["app_versions"]
+    content = json.dumps({**body, "digest": digest_of(body)}).encode()
+
+    assert decode_manifest("m.json", content) == manifest()

@@ -414,6 +414,14 @@ def test_what_is_older_than_a_damaged_newest_backup_is_not_restored_unasked(
 # --- odd values that somebody sealed --------------------------------------------------------------
 
 PARTITION = ("topics", 0, "partitions", 0)
+APP = {
+    "name": "nightly",
+    "version": 1,
+    "commit_id": "x",
+    "at_ms": 1,
+    "is_whole": True,
+    "offsets": [["orders", 0, 0, 9]],
+}
 
 
 @pytest.mark.parametrize(
@@ -433,6 +441,18 @@ PARTITION = ("topics", 0, "partitions", 0)
         (("topics", 0, "name"), "__cluster_metadata"),
         (("topics", 0, "topic_id"), "AAAAAAAAAAAAAAAAAAAAAQ"),
         (("left_out",), "payments"),
+        (("app_versions",), {}),
+        (("app_versions",), ["nightly"]),
+        (("app_versions",), [APP | {"name": ""}]),
+        (("app_versions",), [APP | {"version": -1}]),
+        (("app_versions",), [APP | {"is_whole": 1}]),
+        (("app_versions",), [APP | {"offsets": [["orders", 0, 0]]}]),
+        (("app_versions",), [APP, APP]),
+        (("broker_configs",), ["log.retention.ms"]),
+        (("broker_configs",), {"": "log.retention.ms"}),
+        (("broker_configs",), {"all": {}}),
+        (("broker_configs",), {str(2**31): {}}),
+        (("broker_configs",), {"1": {"log.retention.ms": 1}}),
         (("left_out",), ["../x"]),
         (("left_out",), [1]),
         ((*PARTITION, "epochs"), [[-1, 0]]),

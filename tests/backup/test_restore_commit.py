@@ -14,6 +14,7 @@ from backup_worlds import (
     produced,
     produced_rows,
     resealed,
+    restored,
     rows,
     served,
     store_at,
@@ -31,6 +32,7 @@ from stratalog.handover.handover import Handover
 from stratalog.handover.owning import owned, owner_config
 from stratalog.handover.restoring import RestoreResult, restore_directory, retention_notes
 from stratalog.handover.restoring_commit import restore_topics
+from stratalog.records import build_batch
 from stratalog.records.compression import Codec
 from stratalog.storage.backup.choosing import choose_backup
 from stratalog.storage.backup.errors import BackupDamagedError, BackupError
@@ -144,6 +146,40 @@ def test_a_running_broker_takes_a_backup_in_and_goes_on_with_a_later_epoch(tmp_p
     assert sorted(epochs[:-1], key=lambda line: int(line.split()[0])) == epochs[:-1]
 
 
+def test_dynamic_configs_of_brokers_are_taken_by_a_new_directory_and_told_elsewhere(
+    tmp_path: Path,
+) -> None:
+    source, target, other = tmp_path / "logs", tmp_path / "backups", tmp_path / "other"
+    served(source, "orders")
+    made = backed_up(source, target).manifest
+    assert made.broker_configs == {}
+
+    def change(manifest: Any) -> None:
+        told = {"log.retention.ms": "-1", "log.retention.bytes": "many", "no.such": "1"}
+        manifest["app_versions"] = [
+            {"name": "nightly", "version": 3, "commit_id": "x", "at_ms": 1, "is_whole": True}
+            | {"offsets": [["orders", 0, 0, 0]]}
+        ]
+        manifest["broker_configs"] = {"": told, "77": {"log.cleaner.threads": "2"}}
+
+    resealed(store_at(target), made.backup_id, change)
+    served(other, "payments")
+    by_commit = stratalog("log", "restore", target, "--log-dir", other)
+    anew = stratalog("log", "restore", target, "--log-dir", tmp_path / "copy")
+
+    assert (
+        "note: the dynamic configs of brokers in the backup are not taken over by one that is "
+        "there: log.cleaner.threads, log.retention.bytes, log.retention.ms, no.such"
+    ) in by_commit.stderr
+    forgotten = "which versions were committed is not known any more of nightly: "
+    assert (forgotten in by_commit.stderr, forgotten in anew.stderr) == (True, False)
+    told = "note: a dynamic config of all brokers is not possible here, and is left out: "
+    assert anew.stderr.count(told) == 2
+    for log_dir, configs in ((other, {}), (tmp_path / "copy", {None: {"log.retention.ms": "-1"}})):
+        with owned(owner_config(str(log_dir), {})) as opened:
+            assert opened.store.image.broker_configs == configs
+
+
 def test_a_moment_can_be_restored_by_a_commit(tmp_path: Path) -> None:
     source, target, other = tmp_path / "logs", tmp_path / "backups", tmp_path / "other"
     write(source, {("orders", 0): [rows(4 * n, 4) for n in range(8)]})
@@ -176,6 +212,45 @@ def test_a_log_that_starts_late_and_ends_behind_its_last_batch_does_so_again(
     assert values(other, "orders")[0][0] == 6
     assert values(other, "orders")[-1][0] == 19
     assert end_offset(other, "orders") == end_offset(source, "orders") == 24
+
+
+@pytest.mark.parametrize(
+    "emptied", [(3,), (0,), (0, 3), (9,), (6, 9), (0, 3, 6, 9)], ids=lambda each: f"{each}"
+)
+def test_a_log_whose_segments_were_compacted_away_is_restored_by_a_commit_too(
+    tmp_path: Path, emptied: tuple[int, ...]
+) -> None:
+    """Its cleaner leaves empty files."""
+    source, target, other = tmp_path / "logs", tmp_path / "backups", tmp_path / "other"
+    write(source, {("orders", 0): [rows(n, 1) for n in range(12)]})
+    for base_offset in emptied:
+        (source / "orders-0" / f"{base_offset:020d}.log").write_bytes(b"")
+    backed_up(source, target)
+    served(other, "orders")
+    committed(target, other)
+    restored(target, tmp_path / "copy", is_sound=False)
+
+    assert values(other, "orders") == values(tmp_path / "copy", "orders")
+    assert end_offset(other, "orders") == end_offset(tmp_path / "copy", "orders")
+    with engine.open_directory(other, topics={"orders": {}}) as logs:
+        start = logs.log("orders").start_offset
+    assert start == (0 if len(emptied) < 4 else end_offset(other, "orders"))
+
+
+def test_a_log_starts_at_its_first_segment_if_that_cannot_reach_back_to_its_start(
+    tmp_path: Path,
+) -> None:
+    source, target, other = tmp_path / "logs", tmp_path / "backups", tmp_path / "other"
+    far = 3_000_000_000
+    (source / "orders-0").mkdir(parents=True)
+    (source / "orders-0" / f"{0:020d}.log").touch()
+    path = source / "orders-0" / f"{far:020d}.log"
+    path.write_bytes(build_batch(rows(0, 2), base_offset=far))
+    backed_up(source, target)
+    served(other, "orders")
+    committed(target, other)
+
+    assert [offset for offset, _ in values(other, "orders")] == [far, far + 1]
 
 
 def test_aborted_transactions_stay_aborted_and_open_ones_open(tmp_path: Path) -> None:

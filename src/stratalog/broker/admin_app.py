@@ -54,6 +54,7 @@ from stratalog.errors import (
     StratalogError,
     UnknownTopicError,
 )
+from stratalog.metadata.image import configs_by_broker
 
 BODY_BYTES_MAX = 64 << 10
 REQUEST_SECONDS_MAX = 60
@@ -81,7 +82,11 @@ class AdminPages:
         return JSONResponse(overview.status(self.services))
 
     async def topics(self, _request: Request) -> Response:
-        head = {"next_producer_id": self.services.store.image.next_producer_id}
+        image = self.services.store.image
+        head = {
+            "next_producer_id": image.next_producer_id,
+            "broker_configs": configs_by_broker(image.broker_configs),
+        }
         return _json_rows(head, "topics", overview.topics(self.services))
 
     async def topic(self, request: Request) -> Response:

@@ -8,6 +8,7 @@ partition is listed again, and copied anew as far as it has changed.
 
 import errno
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from stratalog.clock import Clock, SystemClock
 from stratalog.errors import CorruptFileError, DiskError, StorageError
+from stratalog.handover.backup_commits import last_versions, refuse_open_commits, stored_versions
 from stratalog.handover.backup_controller import copy_controller
 from stratalog.handover.backup_facts import KnownDirectory, learn_topics, topic_id_in
 from stratalog.handover.backup_side_files import producer_ids, read_indexes, read_snapshots
@@ -36,16 +38,21 @@ from stratalog.storage.backup.copying import (
 )
 from stratalog.storage.backup.errors import BackupError
 from stratalog.storage.backup.manifest import (
+    PARTITIONS_MAX,
     BackupManifest,
     BackupSource,
     PartitionBackup,
     SourceFile,
+    StoredAppVersion,
     StoredSegment,
     TopicBackup,
     as_unicode,
+    is_epoch,
+    is_id,
 )
 from stratalog.storage.backup.store import BackupStore
 from stratalog.storage.checkpoint import format_id, read_epochs
+from stratalog.storage.commits.journal import Committed
 from stratalog.storage.directory import LogDirectory
 from stratalog.storage.files import File, FileSystem, OsFileSystem
 from stratalog.storage.inspection import ListedSegment, find_replicas
@@ -58,7 +65,7 @@ from stratalog.storage.layout import (
     segment_file,
 )
 from stratalog.storage.readonly import ReadOnlyFileSystem
-from stratalog.topic_names import CLUSTER_METADATA_TOPIC, KAFKAS_OWN_TOPICS
+from stratalog.topic_names import CLUSTER_METADATA_TOPIC, KAFKAS_OWN_TOPICS, broken_name_rule
 
 _ALL = ScanIsolation.READ_UNCOMMITTED
 _TRIES = 5
@@ -115,6 +122,9 @@ def back_up(
     created_ms = clock.now_ms()
     known = learn_topics(files, log_dir)
     seen = _seen_topics(files, log_dir)
+    if known.owner.kind == "none":
+        refuse_open_commits(files, log_dir, chosen.topics)
+    committed = last_versions(files, log_dir)
     snapshot = _snapshot(files, log_dir, chosen)
     ids = {key: topic_id_in(files, each.directory) for key, each in snapshot.partitions.items()}
     holding = hold(snapshot, holder=f"backup to {store.name}", files=writable, clock=clock)
@@ -129,6 +139,7 @@ def back_up(
             seen=seen,
             topic_ids=ids,
             known=known,
+            committed=committed,
             options=chosen,
             created_ms=created_ms,
             each=each,
@@ -175,7 +186,7 @@ def _seen_topics(files: FileSystem, log_dir: str) -> set[str]:
         raise BackupError(f"{log_dir} is one replica; name the log directory, and --topic")
     names = (parse_replica_directory(Path(each).name) for each in found.replicas)
     topics = {each.topic_partition.topic for each in names if not each.state}
-    return topics - {CLUSTER_METADATA_TOPIC}
+    return {each for each in topics - {CLUSTER_METADATA_TOPIC} if broken_name_rule(each) is None}
 
 
 def source_path(log_dir: str) -> str:
@@ -210,6 +221,7 @@ class _Backup:
     seen: set[str]
     topic_ids: Mapping[TopicPartition, str]
     known: KnownDirectory
+    committed: Mapping[str, Committed]
     options: BackupOptions
     created_ms: int
     each: Each
@@ -220,6 +232,7 @@ class _Backup:
     within: Each = map
     notes: list[str] = field(default_factory=list)
     made_anew: set[str] = field(default_factory=set)
+    deleted: set[str] = field(default_factory=set)
 
     def run(
         self,
@@ -227,28 +240,34 @@ class _Backup:
         write_manifest: Callable[[BackupManifest], None],
         holding: Holding,
     ) -> BackupResult:
+        backup_id = _backup_id(self.created_ms, self.parent)
         if not holding.is_held:
             self.notes.append(f"no lease: {holding.why_not}")
         topics: dict[str, list[PartitionBackup]] = {}
         settled_bytes = 0
         for key, partition in self._partitions():
-            if partition is not None:
+            if partition is None:
+                self.deleted.add(key.topic)
+            else:
                 topics.setdefault(key.topic, []).append(partition)
             if self.copier.read_bytes - settled_bytes >= _SETTLE_BYTES:
                 # So that a crash after hours does not lose all of them.
                 settled_bytes = self.copier.read_bytes
                 settle()
         kept = tuple(self._topics(topics))
+        left_out = tuple(sorted(self.seen - {each.name for each in kept}))
         manifest = BackupManifest(
-            backup_id=_backup_id(self.created_ms, self.parent),
+            backup_id=backup_id,
             created_ms=self.created_ms,
             parent=self.parent,
             source=self._source(),
             topics=kept,
-            left_out=tuple(sorted(self.seen - {each.name for each in kept})),
+            left_out=left_out,
             controller={}
             if self.options.topics
             else copy_controller(self.files, self.snapshot.path, self.copier),
+            broker_configs=self.known.broker_configs,
+            app_versions=self._app_versions(kept, left_out),
             notes=tuple(as_unicode(each) for each in self.notes),
         )
         settle()
@@ -274,6 +293,13 @@ class _Backup:
         except CorruptFileError as error:
             self.notes.append(str(error))
             identity = None
+        directory_id = self.snapshot.directory_id
+        if directory_id and not is_id(directory_id):
+            self.notes.append(
+                f"directory.id={directory_id[:100]!r} is no id, and is left out: a restored "
+                "directory gets one of its own"
+            )
+            directory_id = ""
         next_producer_id = self.known.next_producer_id
         if identity and next_producer_id < 0 and self.snapshot.owner.kind != "none":
             self.notes.append(
@@ -284,16 +310,33 @@ class _Backup:
             path=source_path(self.snapshot.path),
             cluster_id=identity.cluster_id if identity else "",
             node_id=identity.node_id if identity else -1,
-            directory_id=self.snapshot.directory_id,
+            directory_id=directory_id,
             owner=self.snapshot.owner.kind,
             next_producer_id=next_producer_id,
         )
 
     def _topics(self, found: Mapping[str, Sequence[PartitionBackup]]) -> Iterator[TopicBackup]:
+        ids = {
+            name: self.topic_ids[TopicPartition(name, partitions[0].partition)]
+            for name, partitions in found.items()
+        }
+        times = Counter(ids.values())
+        self.notes += [
+            f"{name} was deleted while it was backed up, and is left out"
+            for name in sorted(self.deleted)
+        ]
         for name, partitions in found.items():
-            known = self.known.topics.get(name)
-            topic_id = self.topic_ids[TopicPartition(name, partitions[0].partition)]
+            if name in self.deleted:
+                continue  # what was copied of it before is a part
+            known, topic_id = self.known.topics.get(name), ids[name]
             known_id = format_id(known.topic_id) if known and known.topic_id else ""
+            if topic_id and times[topic_id] > 1 and topic_id != known_id:
+                others = sorted(other for other in ids if ids[other] == topic_id and other != name)
+                self.notes.append(
+                    f"the id of {name} is left out, since {others[0]} has the same: was one "
+                    "copied from the other by hand?"
+                )
+                topic_id = ""
             if name in self.made_anew or (topic_id and known_id and topic_id != known_id):
                 self.notes.append(
                     f"{name} was deleted and made anew while it was backed up, and is left out"
@@ -311,15 +354,32 @@ class _Backup:
                 partitions=tuple(partitions),
             )
 
+    def _app_versions(
+        self, kept: Sequence[TopicBackup], left_out: Sequence[str]
+    ) -> tuple[StoredAppVersion, ...]:
+        """The journal has a commit before the logs have it: what it tells now is not older."""
+        after = last_versions(self.files, self.snapshot.path)
+        is_all = set(left_out) <= KAFKAS_OWN_TOPICS
+        return stored_versions(self.committed, after, kept if is_all else ())
+
     # --- partitions ---------------------------------------------------------------------------
 
     def _partitions(self) -> Iterator[tuple[TopicPartition, PartitionBackup | None]]:
         """Many partitions are copied side by side; of few, their segments are."""
-        keys = sorted(self.snapshot.partitions)
+        keys = sorted(filter(self._is_possible, self.snapshot.partitions))
         across: Each = map
         if len(keys) >= _PARTITIONS_MANY:
             across, self.within = self.each, map
         yield from zip(keys, across(self._partition, keys), strict=True)
+
+    def _is_possible(self, key: TopicPartition) -> bool:
+        if key.partition < PARTITIONS_MAX:
+            return True
+        self.notes.append(
+            f"{key} is left out: no topic has so many partitions. If the directory is none of a "
+            "log, move it elsewhere"
+        )
+        return False
 
     def _partition(self, key: TopicPartition) -> PartitionBackup | None:
         """None if it was deleted meanwhile."""
@@ -329,7 +389,6 @@ class _Backup:
                 if attempt:
                     found = self._look_again(key)
                 if found is None:
-                    self.notes.append(f"{key} was deleted while it was backed up, and is left out")
                     return None
                 copied = self._copy(found)
                 self._look_whose(found)
@@ -454,7 +513,14 @@ class _Backup:
         except CorruptFileError as error:
             self.notes.append(str(error))
             return []
-        return [(each.epoch, each.start_offset) for each in entries]
+        epochs = [(each.epoch, each.start_offset) for each in entries]
+        self.notes += [
+            f"{found.topic_partition}: its leader-epoch-checkpoint has epoch {epoch} from offset "
+            f"{start_offset} on, which none can be, and is left out"
+            for epoch, start_offset in epochs
+            if not is_epoch(epoch, start_offset)
+        ]
+        return [each for each in epochs if is_epoch(*each)]
 
 
 def _open(places: SegmentPlaces) -> File:
@@ -468,5 +534,12 @@ def _backup_id(created_ms: int, parent: str) -> str:
     with suppress(ValueError):  # there is none, or its name is of no day
         before = datetime.strptime(f"{parent[:18]}+0000", "%Y%m%dT%H%M%S%f%z")
         created_ms = max(created_ms, round(before.timestamp() * 1000) + 1)
-    moment = datetime.fromtimestamp(created_ms // 1000, UTC)
-    return f"{moment:%Y%m%dT%H%M%S}{created_ms % 1000:03d}Z-{uuid.uuid4().hex[:8]}"
+    with suppress(ValueError, OverflowError):  # years end with four digits
+        moment = datetime.fromtimestamp(created_ms // 1000, UTC)
+        name = f"{moment:%Y%m%dT%H%M%S}{created_ms % 1000:03d}Z-{uuid.uuid4().hex[:8]}"
+        if name > parent:
+            return name
+    raise BackupError(
+        f"no backup can be named behind {parent}, the newest of this target: remove "
+        f"backups/{parent}.json if it is none, or back up to another directory"
+    )

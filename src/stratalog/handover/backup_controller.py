@@ -5,7 +5,7 @@ import errno
 from stratalog.errors import DiskError
 from stratalog.storage.backup.copying import BatchWalk, Copier
 from stratalog.storage.backup.errors import BackupError
-from stratalog.storage.backup.manifest import StoredFile
+from stratalog.storage.backup.manifest import CONTROLLER_FILE, StoredFile
 from stratalog.storage.files import FileSystem, read_file
 from stratalog.storage.layout import INDEX_SUFFIXES, LOG_SUFFIX, parse_segment_file
 from stratalog.topic_names import CLUSTER_METADATA_TOPIC
@@ -36,7 +36,8 @@ def _copy(files: FileSystem, directory: str, copier: Copier) -> dict[str, Stored
     for entry in files.list(directory):
         name = parse_segment_file(entry.name)
         is_passing = entry.name.endswith((".tmp", ".part", ".deleted"))
-        if entry.is_directory or is_passing or (name is not None and name.state):
+        is_kafkas = CONTROLLER_FILE.fullmatch(entry.name) is not None
+        if entry.is_directory or is_passing or (name is not None and name.state) or not is_kafkas:
             continue
         data = read_file(files, f"{directory}/{entry.name}")
         if name is not None and name.kind == LOG_SUFFIX:

@@ -1,4 +1,5 @@
-"""What is known of a log directory's topics, for a backup: ids, configs, numbers of partitions.
+"""What is known of a log directory's topics, for a backup: ids, configs, numbers of partitions;
+and of its brokers: their dynamic configs.
 
     our broker runs on it     it is asked over its admin port
     nobody owns it, and it    a copy of that is read: the file itself may need SQLite to put
@@ -22,6 +23,8 @@ from stratalog.broker.finding import read_controller
 from stratalog.config import BrokerConfig
 from stratalog.errors import AdoptionError, MetadataError, StorageError
 from stratalog.handover.asking import ask_overview
+from stratalog.metadata.dynamic_configs import DYNAMIC_BROKER_CONFIGS
+from stratalog.metadata.image import configs_by_broker
 from stratalog.metadata.sqlite_store import METADATA_FILE, SqliteMetadataStore
 from stratalog.scans.owners import Ownership, find_owner
 from stratalog.storage.checkpoint import format_id, read_topic_id
@@ -43,11 +46,13 @@ class KnownTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownDirectory:
-    """``next_producer_id`` is -1 where nobody has said. ``how`` is for people."""
+    """``next_producer_id`` is -1 where nobody has said, ``broker_configs`` is None there; these are
+    by the id of the broker, and under "" for all. ``how`` is for people."""
 
     owner: Ownership
     topics: Mapping[str, KnownTopic] = field(default_factory=dict)
     next_producer_id: int = -1
+    broker_configs: Mapping[str, Mapping[str, str]] | None = None
     how: str = "there is neither a broker to ask nor metadata to read"
 
 
@@ -68,6 +73,7 @@ def learn_topics(files: FileSystem, log_dir: str) -> KnownDirectory:
 def _ask(owner: Owner, ownership: Ownership) -> KnownDirectory | None:
     answer: Any = ask_overview(owner).body
     try:
+        broker_configs = answer.get("broker_configs")
         return KnownDirectory(
             owner=ownership,
             topics={
@@ -80,9 +86,12 @@ def _ask(owner: Owner, ownership: Ownership) -> KnownDirectory | None:
             },
             # Brokers of older releases do not say.
             next_producer_id=int(answer.get("next_producer_id", -1)),
+            broker_configs=None
+            if broker_configs is None
+            else {node: {**configs} for node, configs in broker_configs.items()},
             how="its broker was asked",
         )
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         return None
 
 
@@ -112,6 +121,7 @@ def _read_store(log_dir: str, ownership: Ownership) -> KnownDirectory | None:
             for name, topic in image.topics.items()
         },
         next_producer_id=image.next_producer_id,
+        broker_configs=configs_by_broker(image.broker_configs),
         how=f"{METADATA_FILE} was read",
     )
 
@@ -134,6 +144,11 @@ def _read_controller(files: FileSystem, log_dir: str, ownership: Ownership) -> K
             for topic in cluster.topics.values()
         },
         next_producer_id=cluster.next_producer_id,
+        # Others mean nothing to us, and may be secrets.
+        broker_configs={
+            node: {name: configs[name] for name in configs if name in DYNAMIC_BROKER_CONFIGS}
+            for node, configs in configs_by_broker(cluster.broker_configs).items()
+        },
         how="the controller's log was read",
     )
 

@@ -1,15 +1,21 @@
 """Restoring a backup: into an empty directory, as a log directory that brokers open."""
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from stratalog.clock import Clock, SystemClock
 from stratalog.config import BrokerConfig, TopicConfig
-from stratalog.metadata.dynamic_configs import check_topic_configs, possible_configs
+from stratalog.metadata.dynamic_configs import (
+    check_broker_configs,
+    check_topic_configs,
+    effective_broker,
+    possible_configs,
+)
 from stratalog.metadata.image import (
+    CLUSTER_DEFAULT,
     NO_LEADER,
     PartitionMetadata,
     TopicMetadata,
@@ -21,7 +27,7 @@ from stratalog.metadata.producer_ids import PRODUCER_ID_BLOCK_SIZE, PRODUCER_ID_
 from stratalog.metadata.sqlite_store import METADATA_FILE, SqliteMetadataStore
 from stratalog.storage.backup.copying import Progress
 from stratalog.storage.backup.laying_out import DirectoryRestore
-from stratalog.storage.backup.manifest import BackupManifest, TopicBackup
+from stratalog.storage.backup.manifest import BackupManifest, StoredAppVersion, TopicBackup
 from stratalog.storage.backup.restore_plan import RestoredSegment, RestorePlan
 from stratalog.storage.backup.store import BackupStore
 from stratalog.storage.checkpoint import parse_id
@@ -31,6 +37,7 @@ from stratalog.storage.layout import META_PROPERTIES, RESTORING_DIRECTORY, Topic
 # More than are given out between a backup and its restore. Who was given one then may live on, and
 # would take the batches of the next who is given it for repeats of its own.
 _IDS_AHEAD = 1_000_000_000
+_NAMES_MANY = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +76,22 @@ def restore_directory(
         notes.append("Apache Kafka's own metadata is left out: it tells of more than is restored")
     restore.run(lambda: None if has_controller else _write_metadata(plan, configs, log_dir))
     notes += configs.notes
+    notes += forgotten_notes(plan, known=plan.restored_app_versions)
     notes += retention_notes(plan, configs.governing, (clock or SystemClock()).now_ms())
     return RestoreResult(plan=plan, log_dir=log_dir, notes=tuple(notes))
+
+
+def forgotten_notes(
+    plan: RestorePlan, *, known: Collection[StoredAppVersion] = ()
+) -> Iterable[str]:
+    """Which applications may write twice what they have written once: all but the ``known``."""
+    names = [each.name for each in plan.manifest.app_versions if each not in known]
+    if names:
+        named = ", ".join(names[:_NAMES_MANY]) + (", …" if len(names) > _NAMES_MANY else "")
+        yield (
+            f"which versions were committed is not known any more of {named}: a batch or a load "
+            "that it tries again is written again"
+        )
 
 
 def retention_notes(
@@ -104,15 +125,18 @@ def _latest_ms(plan: RestorePlan, segment: RestoredSegment) -> int:
 
 
 class _Configs:
-    """What of the topics' configs is taken over, as when a directory is adopted: a topic is held
-    if they were not known, or not all of them are possible here."""
+    """What of the configs is taken over, as when a directory is adopted: a topic is held if its
+    own were not known, or not all of them are possible here. ``brokers`` are the dynamic ones of
+    all brokers and of the one that the directory belongs to."""
 
     def __init__(self, plan: RestorePlan) -> None:
         self.taken: dict[str, dict[str, str]] = {}
         # Of topics that are not held; what a broker's own settings will say is not known.
         self.governing: dict[str, TopicConfig] = {}
+        self.brokers: dict[int | None, dict[str, str]] = {}
         self.notes: list[str] = []
-        check = partial(check_topic_configs, broker=BrokerConfig())
+        broker = self._take_brokers(plan.manifest)
+        check = partial(check_topic_configs, broker=broker)
         for topic in plan.topics:
             taken, refused = possible_configs(topic.configs or {}, check)
             self.taken[topic.name] = taken
@@ -124,7 +148,24 @@ class _Configs:
                     for error in refused
                 ]
             else:
-                self.governing[topic.name] = TopicConfig.from_properties(taken)
+                self.governing[topic.name] = TopicConfig.from_properties(taken, broker=broker)
+
+    def _take_brokers(self, manifest: BackupManifest) -> BrokerConfig:
+        """What a broker with no settings of its own does by those that are taken."""
+        told = manifest.broker_configs or {}
+        node_id, broker = manifest.source.node_id, BrokerConfig()
+        whose = ((CLUSTER_DEFAULT, "", "all brokers"), (node_id, str(node_id), f"broker {node_id}"))
+        for node, name, people in whose:
+            check = partial(check_broker_configs, broker=broker)
+            taken, refused = possible_configs(told.get(name, {}), check)
+            self.notes += [
+                f"a dynamic config of {people} is not possible here, and is left out: {error}"
+                for error in refused
+            ]
+            if taken:
+                self.brokers[node] = taken
+                broker = effective_broker(broker, taken)
+        return broker
 
 
 def _write_metadata(plan: RestorePlan, configs: _Configs, log_dir: str) -> None:
@@ -136,6 +177,7 @@ def _write_metadata(plan: RestorePlan, configs: _Configs, log_dir: str) -> None:
     with SqliteMetadataStore.open(path, broker=BrokerConfig()) as metadata:
         update = Update(
             topics=tuple(_topics(plan, configs, source.node_id)),
+            broker_configs=configs.brokers,
             next_producer_id=_next_producer_id(plan.manifest),
         )
         metadata.initialize(source.cluster_id, source.node_id, update)

@@ -16,7 +16,7 @@ from stratalog.handover.errors import CommitUnknownError, HandoverError
 from stratalog.handover.facts import TopicFacts
 from stratalog.handover.handover import Handover, open_handover
 from stratalog.handover.owning import owned, owner_config
-from stratalog.handover.restoring import RestoreResult, retention_notes
+from stratalog.handover.restoring import RestoreResult, forgotten_notes, retention_notes
 from stratalog.metadata.topics import NewTopic
 from stratalog.scans.owners import find_owner
 from stratalog.storage.backup.copying import Progress
@@ -75,8 +75,21 @@ def restore_topics(
             topics.remove_made()
         raise
     configs = {name: each.config for name, each in facts.items()}
-    notes = [*plan.notes, *topics.notes, *retention_notes(plan, configs, clock.now_ms())]
+    notes = [*plan.notes, *topics.notes, *_left_notes(plan), *forgotten_notes(plan)]
+    notes += retention_notes(plan, configs, clock.now_ms())
     return RestoreResult(plan=plan, log_dir=log_dir, notes=tuple(notes))
+
+
+def _left_notes(plan: RestorePlan) -> list[str]:
+    """What of the backup only a directory that is made from it takes over."""
+    told = plan.manifest.broker_configs or {}
+    names = sorted({name for configs in told.values() for name in configs})
+    if not names:
+        return []
+    return [
+        "the dynamic configs of brokers in the backup are not taken over by one that is there: "
+        f"{', '.join(names)}; set what is wanted with 'stratalog config alter'"
+    ]
 
 
 def _is_refusal(error: BaseException) -> bool:

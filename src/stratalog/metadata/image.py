@@ -106,6 +106,16 @@ class MetadataImage:
         return sum(len(topic.partitions) for topic in self.topics.values())
 
 
+def configs_by_broker(
+    configs: Mapping[int | None, Mapping[str, str]],
+) -> dict[str, dict[str, str]]:
+    """Dynamic configs under Kafka's names of the resources: a node's id, nothing for all nodes."""
+    return {
+        "" if node is CLUSTER_DEFAULT else str(node): dict(values)
+        for node, values in configs.items()
+    }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Update:
     """One change, made whole or not at all: topics as they are from now on, and so on."""

@@ -145,10 +145,18 @@ class Copier:
                 f"{wanted.size_bytes} bytes were listed: its owner has cut it"
             )
         indexes = wanted.read_indexes() if wanted.is_whole else {}
-        scan, fault = walk.scan, walk.fault
+        scan, damage = walk.scan, ""
+        if walk.fault:
+            damage = f"at byte {scan.position}: {walk.fault}"
+        elif scan.next_offset > wanted.end_offset:
+            # The base offset of a batch is in none of its sums.
+            damage = (
+                f"at its end: its batches go up to offset {scan.next_offset}, but the next segment "
+                f"begins at {wanted.end_offset}"
+            )
         return StoredSegment(
             base_offset=wanted.base_offset,
-            next_offset=wanted.end_offset if fault else max(scan.next_offset, wanted.base_offset),
+            next_offset=wanted.end_offset if damage else max(scan.next_offset, wanted.base_offset),
             record_count=scan.record_count,
             max_timestamp_ms=scan.max_timestamp_ms,
             producer_id_max=producer_id_max,
@@ -157,7 +165,7 @@ class Copier:
                 **{suffix: self.copy_bytes(data) for suffix, data in indexes.items()},
             },
             source=wanted.source,
-            damage=f"at byte {scan.position}: {fault}" if fault else "",
+            damage=damage,
         )
 
     def _with_indexes(self, known: StoredSegment, wanted: SegmentToCopy) -> StoredSegment:
@@ -168,8 +176,10 @@ class Copier:
         return replace(known, files={**known.files, **indexes})
 
     def _is_held(self, known: StoredSegment, wanted: SegmentToCopy) -> bool:
-        return known.log.size_bytes == wanted.size_bytes and all(
-            self._store.has(each) for each in known.files.values()
+        return (
+            known.log.size_bytes == wanted.size_bytes
+            and known.next_offset <= wanted.end_offset
+            and all(self._store.has(each) for each in known.files.values())
         )
 
     def copy_bytes(self, data: bytes) -> StoredFile:

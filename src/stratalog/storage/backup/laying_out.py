@@ -23,6 +23,8 @@ from stratalog.storage.checkpoint import (
     write_offsets,
     write_topic_id,
 )
+from stratalog.storage.commits.journal import CommitJournal, Committed
+from stratalog.storage.commits.manifest import AppVersion
 from stratalog.storage.directory import Identity, LogDirectory
 from stratalog.storage.files import FileSystem, remove_tree
 from stratalog.storage.layout import (
@@ -36,6 +38,7 @@ from stratalog.storage.layout import (
     RECOVERY_POINT_CHECKPOINT,
     RESTORING_DIRECTORY,
     SNAPSHOT_SUFFIX,
+    TopicPartition,
     replica_directory,
     segment_file,
 )
@@ -159,7 +162,25 @@ class DirectoryRestore:
         write_offsets(self._files, self._in(LOG_START_CHECKPOINT), starts)
         if self._plan.is_all and self._plan.manifest.controller:
             self._controller()
+        self._app_versions()
         self._identity(self._plan.manifest.source)
+
+    def _app_versions(self) -> None:
+        """What of them would be committed twice otherwise: only what has all its records here."""
+        known = [
+            Committed(
+                manifest_id=each.commit_id,
+                app=AppVersion(name=each.name, version=each.version),
+                at_ms=each.at_ms,
+                offsets={
+                    TopicPartition(topic, partition): (first_offset, end_offset)
+                    for topic, partition, first_offset, end_offset in each.offsets
+                },
+            )
+            for each in self._plan.restored_app_versions
+        ]
+        if known:
+            CommitJournal(self._files, self._log_dir).begin(known)
 
     def _identity(self, source: BackupSource) -> None:
         if source.node_id < 0:

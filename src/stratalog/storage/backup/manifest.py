@@ -11,12 +11,19 @@
            "max_timestamp_ms": …, "producer_id_max": -1, "damage": "",
            "files": {".log": {"digest": "<sha256>", "size_bytes": 1048576}, ".index": …},
            "source": {"inode": 17, "size_bytes": 1048576, "modified_ns": …}}]}]}],
+     "broker_configs": {"": {"log.retention.ms": "-1"}, "1": {}},
+     "app_versions": [{"name": "nightly", "version": 17, "commit_id": "…", "at_ms": …,
+       "is_whole": true, "offsets": [["orders", 0, 0, 900]]}],
      "left_out": ["payments"], "controller": {"quorum-state": …}, "notes": [],
      "digest": "<sha256 of all the rest>"}
 
 Every manifest is complete: to restore it, no other is needed. ``configs`` is null where nobody
 could say what they are. ``log_end_offset`` is where the log ended when the backup was begun, which
 is behind ``end_offset`` if not all of it was taken; it is missing in what older versions wrote.
+``broker_configs`` are the dynamic ones, of all brokers (under "") and of each by its id; null where
+nobody could say, and missing in what older versions wrote.
+``app_versions`` are the last commits of applications, with first and end offset in each log, and
+whether the backup has all their records; missing in what older versions wrote.
 ``left_out`` are topics that lay there too, and were not taken; older versions did not write it.
 ``source`` of a segment is how its file looked, so that the next backup knows without reading it
 that it has not changed. ``controller`` are files of Apache Kafka's own ``__cluster_metadata-0``.
@@ -48,11 +55,12 @@ _OFFSET_MAX = 2**63 - 1
 _INT32_MAX = 2**31 - 1
 _CREATED_MS_MAX = 253_402_300_799_999  # the last moment of the year 9999
 # More than Kafka could serve: each of them is a row of the metadata that a restore writes.
-_PARTITIONS_MAX = 1_000_000
+PARTITIONS_MAX = 1_000_000
 
 _BACKUP_ID = re.compile(r"[0-9]{8}T[0-9]{9}Z-[0-9a-f]{8}")
+_NODE = re.compile(r"[0-9]{1,10}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_CONTROLLER_FILE = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
+CONTROLLER_FILE = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +153,19 @@ class BackupSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoredAppVersion:
+    """The last version of an application that was committed. ``is_whole``: the backup has all its
+    records. ``offsets`` are topic, partition, first offset and end offset; -1 for none."""
+
+    name: str
+    version: int
+    commit_id: str
+    at_ms: int
+    is_whole: bool
+    offsets: tuple[tuple[str, int, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BackupManifest:
     backup_id: str
     created_ms: int
@@ -154,6 +175,8 @@ class BackupManifest:
     controller: Mapping[str, StoredFile] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] | None = None
+    broker_configs: Mapping[str, Mapping[str, str]] | None = None
+    app_versions: tuple[StoredAppVersion, ...] = ()
 
     @property
     def topics_left_out(self) -> tuple[str, ...]:
@@ -193,6 +216,18 @@ def is_backup_id(text: str) -> bool:
     return _BACKUP_ID.fullmatch(text) is not None
 
 
+def is_id(text: str) -> bool:
+    """Whether it is the text form of a topic's or a directory's id; that of zeros is of none."""
+    try:
+        return parse_id(text).int != 0
+    except ValueError:
+        return False
+
+
+def is_epoch(epoch: int, start_offset: int) -> bool:
+    return 0 <= epoch <= _INT32_MAX and 0 <= start_offset <= _OFFSET_MAX
+
+
 # --- from a disk that need not be trusted -----------------------------------------------------
 
 
@@ -211,10 +246,12 @@ def decode_manifest(path: str, content: bytes) -> BackupManifest:
         parent=given.text("parent"),
         source=_source(given.inner("source")),
         topics=_topics(given),
-        controller=_files(given.inner("controller"), _CONTROLLER_FILE),
+        controller=_files(given.inner("controller"), CONTROLLER_FILE),
         # Sentences, some about files whose names are no text.
         notes=tuple(each for each in given.list("notes") if isinstance(each, str)),
         left_out=_left_out(given),
+        broker_configs=_broker_configs(given),
+        app_versions=_app_versions(given),
     )
 
 
@@ -232,11 +269,7 @@ class _Fields(JsonFields):
     def topic_or_directory_id(self, name: str) -> str:
         """Kafka's text form of an id, or nothing."""
         value = self.text(name)
-        try:
-            is_one = not value or parse_id(value).int != 0
-        except ValueError:
-            is_one = False
-        if not is_one:
+        if value and not is_id(value):
             self.refuse(f"{name} is {value[:100]!r}, which is no id")
         return value
 
@@ -272,6 +305,51 @@ def _left_out(given: _Fields) -> tuple[str, ...] | None:
         given.refuse(f"left_out: {error}")
 
 
+def _broker_configs(given: _Fields) -> dict[str, dict[str, str]] | None:
+    if given.values.get("broker_configs") is None:
+        return None
+    told = given.inner("broker_configs")
+    for node in told.values:
+        if node and (_NODE.fullmatch(node) is None or int(node) > _INT32_MAX):
+            told.refuse(f"{node[:100]!r} is the id of no broker")
+    return {node: _configs(told.inner(node)) for node in told.values}
+
+
+def _app_versions(given: _Fields) -> tuple[StoredAppVersion, ...]:
+    if "app_versions" not in given.values:
+        return ()
+    found = tuple(_app_version(each) for each in given.rows("app_versions"))
+    if len({each.name for each in found}) != len(found):
+        given.refuse("app_versions has one name twice")
+    return found
+
+
+def _app_version(given: _Fields) -> StoredAppVersion:
+    offsets = []
+    for each in given.list("offsets"):
+        if not isinstance(each, list) or [type(part) for part in each] != [str, int, int, int]:
+            given.refuse("an offset is not [topic, partition, first offset, end offset]")
+        if not is_text(each[0]) or not all(-1 <= part <= _OFFSET_MAX for part in each[1:]):
+            given.refuse(f"{each!r:.100} are no offsets of a log")
+        offsets.append((each[0], each[1], each[2], each[3]))
+    if not given.text("name"):
+        given.refuse("the name is empty")
+    return StoredAppVersion(
+        name=given.text("name"),
+        version=given.number("version"),
+        commit_id=given.text("commit_id"),
+        at_ms=given.number("at_ms"),
+        is_whole=given.flag("is_whole"),
+        offsets=tuple(offsets),
+    )
+
+
+def _configs(told: _Fields) -> dict[str, str]:
+    if not all(map(is_text, told.values)):
+        told.refuse("a name has a half of a character: it cannot be written as UTF-8")
+    return {each: told.text(each) for each in told.values}
+
+
 def _topics(given: _Fields) -> tuple[TopicBackup, ...]:
     topics = tuple(_topic(each) for each in given.rows("topics"))
     names = [each.name for each in topics]
@@ -290,15 +368,12 @@ def _topic(given: _Fields) -> TopicBackup:
         given.refuse(str(error))
     partitions = tuple(_partition(each) for each in given.rows("partitions"))
     numbers = {each.partition for each in partitions}
-    count = given.number("partition_count", 0, _PARTITIONS_MAX)
+    count = given.number("partition_count", 0, PARTITIONS_MAX)
     if len(numbers) != len(partitions) or max(numbers, default=-1) >= count:
         given.refuse(f"{name} has {count} partitions and names others, or one twice")
     configs = given.values.get("configs")
     if configs is not None:
-        told = given.inner("configs")
-        if not all(map(is_text, told.values)):
-            told.refuse("a name has a half of a character: it cannot be written as UTF-8")
-        configs = {each: told.text(each) for each in told.values}
+        configs = _configs(given.inner("configs"))
     return TopicBackup(
         name=name,
         topic_id=given.topic_or_directory_id("topic_id"),
@@ -345,7 +420,7 @@ def _offset(given: _Fields, text: str) -> int:
 def _epoch(given: _Fields, value: Any) -> tuple[int, int]:
     if not isinstance(value, list) or [type(each) for each in value] != [int, int]:
         given.refuse("an epoch is not [epoch, first offset]")
-    if not 0 <= value[0] <= _INT32_MAX or not 0 <= value[1] <= _OFFSET_MAX:
+    if not is_epoch(*value):
         given.refuse(f"{value} is no epoch with its first offset")
     return value[0], value[1]
 

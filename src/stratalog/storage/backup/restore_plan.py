@@ -14,6 +14,7 @@ from stratalog.storage.backup.errors import BackupError
 from stratalog.storage.backup.manifest import (
     BackupManifest,
     PartitionBackup,
+    StoredAppVersion,
     StoredFile,
     StoredSegment,
     TopicBackup,
@@ -74,6 +75,12 @@ class RestorePlan:
     def is_all(self) -> bool:
         """Whether it is the whole backup, to its end."""
         return self.until_ms is None and len(self.topics) == len(self.manifest.topics)
+
+    @property
+    def restored_app_versions(self) -> tuple[StoredAppVersion, ...]:
+        """Those that a directory made from it goes on to know."""
+        found = self.manifest.app_versions if self.is_all else ()
+        return tuple(each for each in found if each.is_whole)
 
 
 def plan_restore(

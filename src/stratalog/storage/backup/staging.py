@@ -15,6 +15,8 @@ from stratalog.storage.commits.staged_log import digest_of, make_staging_directo
 from stratalog.storage.commits.staging import staging_directory
 from stratalog.storage.files import FileSystem
 
+_OFFSETS_MAX = 2**31 - 1  # of one segment: its indexes have them in 32 bits
+
 
 def refuse_damaged(stored: StoredSegment) -> None:
     if stored.damage:
@@ -48,7 +50,19 @@ class BackupStaging:
         """Copy the segments of ``partition`` beside the log in ``directory``."""
         staging = staging_directory(directory, self._staging_id)
         make_staging_directory(self._files, staging)
-        staged = [self._copy(staging, each) for each in partition.segments]
+        # A compaction leaves some empty, of which a commit takes none but at the end.
+        kept = [each for each in partition.segments if each.size_bytes]
+        bases = [each.stored.base_offset for each in kept]
+        log_start_offset = partition.log_start_offset
+        if not kept:
+            log_start_offset = partition.end_offset
+        elif log_start_offset < bases[0]:
+            # What was empty lay before it: the log starts where it did in a segment that does.
+            if kept[0].stored.next_offset - log_start_offset <= _OFFSETS_MAX:
+                bases[0] = log_start_offset
+            else:
+                log_start_offset = bases[0]
+        staged = [self._copy(staging, each, base) for each, base in zip(kept, bases, strict=True)]
         if partition.needs_end_segment:
             staged.append(self._end(staging, partition.end_offset))
         self._files.sync_directory(staging)
@@ -57,7 +71,7 @@ class BackupStaging:
             partition=partition.topic_partition.partition,
             topic_id=topic_id,
             files=tuple(staged),
-            log_start_offset=partition.log_start_offset,
+            log_start_offset=log_start_offset,
             epochs=partition.epochs,
         )
 
@@ -68,10 +82,10 @@ class BackupStaging:
             name=name, size_bytes=0, record_count=0, digest=f"{0:08x}", base_offset=end_offset
         )
 
-    def _copy(self, staging: str, segment: RestoredSegment) -> StagedFile:
+    def _copy(self, staging: str, segment: RestoredSegment, base_offset: int) -> StagedFile:
         stored = segment.stored
         refuse_damaged(stored)
-        name = staged_name(stored.base_offset)
+        name = staged_name(base_offset)
         path = f"{staging}/{name}"
         self._files.unlink(path, missing_ok=True)
         file = self._files.open(path, create=True)
@@ -102,5 +116,5 @@ class BackupStaging:
             size_bytes=position,
             record_count=records,
             digest=f"{digest:08x}",
-            base_offset=stored.base_offset,
+            base_offset=base_offset,
         )

@@ -11,6 +11,7 @@ when all its files have theirs. So whatever a crash hits, the manifests that are
 what it leaves in ``incoming`` is removed by the next run, what it leaves in ``files`` used by it.
 """
 
+import errno
 import json
 import os
 import threading
@@ -114,16 +115,31 @@ class LocalBackupStore:
         return self.files.exists(self._in(MARKER_FILE))
 
     def check(self) -> None:
-        """Refuse what is no store of backups."""
+        """Refuse what is no store of backups, or is one of a later version."""
         if not self.exists:
             raise BackupError(
                 f"{self.name} holds no backups: there is no {MARKER_FILE} in it. Name the "
                 "directory that `stratalog log backup` was given."
             )
+        self._check_version()
+
+    def _check_version(self) -> None:
+        """A marker that says nothing hides no backup: manifests tell their versions themselves."""
+        path = self._in(MARKER_FILE)
+        try:
+            told = json.loads(read_file(self.files, path))
+        except (ValueError, RecursionError):
+            return
+        version = told.get("version") if isinstance(told, dict) else None
+        if isinstance(version, int) and version > VERSION:
+            raise BackupError(
+                f"{path} is of version {version} of the store, and this is written for version "
+                f"{VERSION}: use a later release of stratalog"
+            )
 
     def begin(self) -> "LocalStoreRun":
         """Take the store, which is made if there is none."""
-        self._make()
+        self._make_place()
         try:
             lock = self.files.lock(self._in(_LOCK_FILE))
         except LogDirectoryError as error:
@@ -131,25 +147,39 @@ class LocalBackupStore:
                 f"another backup is being written to {self.name}: {error}. Wait for it"
             ) from error
         try:
+            self._make_contents()
             return LocalStoreRun(self, lock)
         except BaseException:
             lock.release()
             raise
 
-    def _make(self) -> None:
+    def _make_place(self) -> None:
+        """A directory that can be locked: nothing else, since others may be making one too."""
         found = self.files.stat(self.name)
         if found is None:
-            self.files.make_directory(self.name)
+            try:
+                self.files.make_directory(self.name)
+            except DiskError as error:
+                if error.errno != errno.EEXIST:
+                    raise
             self.files.sync_directory(os.path.dirname(os.path.abspath(self.name)))
         elif not found.is_directory:
             raise BackupError(f"{self.name} is not a directory")
-        elif not self.exists and {each.name for each in self.files.list(self.name)} - {
-            _LOCK_FILE,
-            f"{MARKER_FILE}.tmp",
-        }:
+        # Before a lock is put into what is no store.
+        self._check_contents()
+
+    def _check_contents(self) -> None:
+        names = {each.name for each in self.files.list(self.name)}
+        # Asked behind the list: whatever somebody else makes meanwhile comes behind the marker.
+        if self.exists:
+            self._check_version()
+        elif names - {_LOCK_FILE, f"{MARKER_FILE}.tmp"}:
             raise BackupError(
                 f"{self.name} is not empty and holds no backups: name a new or an empty directory"
             )
+
+    def _make_contents(self) -> None:
+        self._check_contents()
         if not self.exists:
             content = json.dumps({"version": VERSION}).encode()
             replace_file(self.files, self._in(MARKER_FILE), content)
@@ -273,9 +303,11 @@ class LocalStoreRun:
         self._files.sync_file_system(self._store.name)
 
     def write_manifest(self, manifest: BackupManifest) -> None:
-        self.settle()
+        content = manifest.encode()
         path = self._store.manifest_path(manifest.backup_id)
-        replace_file(self._files, path, manifest.encode())
+        _check_readable(path, content)
+        self.settle()
+        replace_file(self._files, path, content)
 
     def close(self) -> None:
         lock, self._lock = self._lock, None
@@ -283,6 +315,20 @@ class LocalStoreRun:
             with suppress(DiskError):
                 self._sweep()
             lock.release()
+
+
+def _check_readable(path: str, content: bytes) -> None:
+    """Refuse a manifest that no restore could read: it would be told of only when it is needed."""
+    reason = f"it has {len(content)} bytes, too many" if len(content) > CONTENT_BYTES_MAX else ""
+    try:
+        decode_manifest(path, content)
+    except BackupDamagedError as error:
+        reason = error.reason
+    if reason:
+        raise BackupError(
+            f"no backup was made, since it could not be read again: {reason}. Put that right in "
+            "the log directory, or name the topics that are in order with --topic"
+        )
 
 
 class LocalIncomingFile:

@@ -111,9 +111,15 @@ class CommitJournal:
     # --- reading ------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Read what is there; CorruptFileError if it cannot be."""
+        """Read what is there, and go on behind it; CorruptFileError if it cannot be read."""
+        if self.read():
+            self._cut()
+
+    def read(self) -> bool:
+        """As ``load``, for who does not own the directory. True if something of a record that a
+        crash has cut lies behind the last whole one."""
         if not self._files.exists(self.path):
-            return
+            return False
         content = read_file(self._files, self.path)
         for line, record in self._records(content):
             try:
@@ -128,8 +134,7 @@ class CommitJournal:
         if self._number < self._rewritten_number:
             raise self._corrupt(self._end, f"record {self._number + 1} cannot be read")
         self._exists = True
-        if self._end < len(content):
-            self._cut()
+        return self._end < len(content)
 
     def _records(self, content: bytes) -> Iterator[tuple[bytes, dict[str, Any]]]:
         position = 0
@@ -189,6 +194,19 @@ class CommitJournal:
                 is_it = last.app.version == app.version
                 return last if is_it else _unknown_offsets(manifest_id, app, last.at_ms)
         return self._by_id.get(manifest_id)
+
+    @property
+    def last_of_apps(self) -> list[Committed]:
+        """The last version of each application."""
+        return list(self._by_app.values())
+
+    def begin(self, known: Sequence[Committed]) -> None:
+        """Write a first journal, of commits that were made elsewhere."""
+        with self._guard:
+            for each in known:
+                self._remember(each)
+            self._rewrite([_known_to_json(each) for each in known])
+            self._exists = True
 
     def _remember_pending(self, commit: PendingCommit) -> None:
         self.pending[commit.manifest_id] = commit
