@@ -25,11 +25,13 @@ from stratalog.records._kernels import seal_batch
 from stratalog.storage.check import CheckRun, check
 from stratalog.storage.check_replica import at_once
 from stratalog.storage.checkpoint import EpochEntry, write_epochs, write_offsets, write_topic_id
+from stratalog.storage.commits.journal import CommitJournal, PendingCommit
 from stratalog.storage.files import File
 from stratalog.storage.findings import Finding, Kind, Severity
 from stratalog.storage.layout import (
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_CHECKPOINT,
+    META_PROPERTIES,
     RECOVERY_POINT_CHECKPOINT,
     TopicPartition,
     segment_file,
@@ -427,6 +429,72 @@ def test_unreadable_checkpoints_and_foreign_directories_are_found() -> None:
     found = check("/logs", files)
 
     assert kinds(found) == {Kind.CHECKPOINT, Kind.DIRECTORY, Kind.METADATA}
+
+
+# --- beside the replicas -----------------------------------------------------------------------
+
+
+def written_journal(files: SimulatedFileSystem) -> str:
+    journal = CommitJournal(files, "/logs")
+    journal.prepare()
+    for name in ("one", "two"):
+        journal.commit(
+            PendingCommit(
+                manifest_id=name, kind="append", staging_id="ab" * 16, app=None, at_ms=0, work=()
+            )
+        )
+        journal.done(name)
+    return journal.path
+
+
+@pytest.mark.parametrize("is_live", [False, True])
+def test_every_flipped_bit_that_keeps_the_journal_of_commits_from_opening_is_found(
+    is_live: bool,
+) -> None:
+    sound = disk_of(written_log())
+    path = written_journal(sound)
+    content = sound.contents(path)
+    last = content.rindex(b"\n", 0, -1) + 1
+
+    assert CheckRun(sound, is_live=is_live).check("/logs").findings == []
+    for at in range(0, len(content), 7):
+        files = sound.clone()
+        files.put(path, content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        before = files.contents(path)
+        found = CheckRun(files, is_live=is_live).check("/logs").findings
+        # The last record cannot be told from one that a crash has cut, or that is being written.
+        expected = [Severity.ERROR] if at < last else [] if is_live else [Severity.WARNING]
+        assert [(each.kind, each.path, each.severity) for each in found] == [
+            (Kind.COMMIT_JOURNAL, path, severity) for severity in expected
+        ]
+        assert files.contents(path) == before
+
+
+def test_a_journal_that_its_owner_mends_meanwhile_is_in_order() -> None:
+    files = disk_of(written_log())
+    path = written_journal(files)
+    content = files.contents(path)
+    files.put(path, b"x" + content)
+
+    run = CheckRun(files, is_live=True, wait=lambda: files.put(path, content))
+
+    assert run.check("/logs").findings == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"version=1\n", b"version=1\nnode.id=x\n", b"version=7\nnode.id=1\n", b"node.id=1\n"],
+)
+def test_a_directory_that_does_not_say_whose_it_is_is_found(content: bytes) -> None:
+    files = disk_of(written_log())
+    path = f"/logs/{META_PROPERTIES}"
+    files.put(path, b"version=1\nnode.id=1\ncluster.id=c\n")
+    assert check("/logs", files) == []
+    files.put(path, content)
+
+    (found,) = check("/logs", files)
+
+    assert (found.kind, found.path, found.severity) == (Kind.METADATA, path, Severity.ERROR)
 
 
 def overwrite_metadata(files: SimulatedFileSystem, path: str) -> None:

@@ -10,8 +10,6 @@
 Nothing is guessed: where nobody can say what the configs are, the backup says so.
 """
 
-import sqlite3
-import tempfile
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from stratalog.broker.finding import read_controller
-from stratalog.config import BrokerConfig
 from stratalog.errors import AdoptionError, MetadataError, StorageError
 from stratalog.handover.asking import ask_overview
-from stratalog.metadata.sqlite_store import METADATA_FILE, SqliteMetadataStore
+from stratalog.metadata.kept_store import read_kept_image
+from stratalog.metadata.sqlite_store import METADATA_FILE
 from stratalog.scans.owners import Ownership, find_owner
 from stratalog.storage.checkpoint import format_id, read_topic_id
 from stratalog.storage.directory import LogDirectory
@@ -87,20 +85,12 @@ def _ask(owner: Owner, ownership: Ownership) -> KnownDirectory | None:
 
 
 def _read_store(log_dir: str, ownership: Ownership) -> KnownDirectory | None:
-    with tempfile.TemporaryDirectory(prefix="stratalog-") as copy:
-        try:
-            for suffix in ("", "-wal"):
-                path = Path(log_dir, METADATA_FILE + suffix)
-                if path.is_file():
-                    Path(copy, METADATA_FILE + suffix).write_bytes(path.read_bytes())
-            with SqliteMetadataStore.open(
-                f"{copy}/{METADATA_FILE}", broker=BrokerConfig()
-            ) as store:
-                if not store.is_initialized:
-                    return None
-                image = store.image
-        except (OSError, sqlite3.Error, MetadataError, StorageError):
-            return None
+    try:
+        image = read_kept_image(log_dir)
+    except (MetadataError, StorageError):
+        return None
+    if image is None:
+        return None
     return KnownDirectory(
         owner=ownership,
         topics={

@@ -31,6 +31,7 @@ class Kind(StrEnum):
     LEADER_EPOCHS = "leader-epochs"
     CHECKPOINT = "checkpoint"
     METADATA = "metadata"
+    COMMIT_JOURNAL = "commit-journal"
     DIRECTORY = "directory"
     UNREADABLE = "unreadable"
     MEMORY = "memory"

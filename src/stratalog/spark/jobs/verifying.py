@@ -15,12 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING, Any
 
-from stratalog.spark.jobs.fleet import (
-    DirectoryIdentity,
-    check_fleet,
-    distinct,
-    read_identity,
-)
+from stratalog.metadata.kept_store import read_kept_image
+from stratalog.spark.jobs.fleet import check_fleet, distinct
 from stratalog.spark.jobs.progress import Progress, told
 from stratalog.spark.jobs.verify_plan import (
     ReplicaToCheck,
@@ -40,7 +36,13 @@ from stratalog.spark.jobs.verify_tasks import (
     replica_batch,
 )
 from stratalog.spark.session import task_slots
-from stratalog.storage.check_looks import find_each, foreign_findings, read_checkpoints
+from stratalog.storage.check_directory import DirectoryIdentity, check_directory
+from stratalog.storage.check_looks import (
+    LOOK_AGAIN_AFTER_S,
+    find_each,
+    foreign_findings,
+    read_checkpoints,
+)
 from stratalog.storage.files import FileSystem, OsFileSystem
 from stratalog.storage.findings import Finding, Severity
 from stratalog.storage.inspection import Found
@@ -203,7 +205,13 @@ def _look_at(files: FileSystem, found: Found, is_live: bool | None) -> _Director
     root = found.log_directory
     if is_live is None:
         is_live = lock_owner(f"{root}/{LOCK_FILE}") is not None
-    identity, told_of = read_identity(files, root)
+    identity, told_of = check_directory(
+        files,
+        root,
+        is_live=is_live,
+        read_metadata=read_kept_image,
+        wait=lambda: time.sleep(LOOK_AGAIN_AFTER_S),
+    )
     # Before anything is listed that may have moved on.
     offsets, wrong = read_checkpoints(files, root)
     replicas = replicas_of(

@@ -102,9 +102,15 @@ class CommitJournal:
     # --- reading ------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Read what is there; CorruptFileError if it cannot be."""
+        """Read what is there, and cut off what a crash left; CorruptFileError if it cannot be."""
+        if self.read() is not None:
+            self._cut()
+
+    def read(self) -> int | None:
+        """Read what is there and change nothing; where the rest of a record begins that a crash
+        left, if it did. CorruptFileError as for ``load``."""
         if not self._files.exists(self.path):
-            return
+            return None
         content = read_file(self._files, self.path)
         for line, record in self._records(content):
             try:
@@ -117,8 +123,7 @@ class CommitJournal:
         if self._number < self._rewritten_number:
             raise self._corrupt(self._end, f"record {self._number + 1} cannot be read")
         self._exists = True
-        if self._end < len(content):
-            self._cut()
+        return self._end if self._end < len(content) else None
 
     def _records(self, content: bytes) -> Iterator[tuple[bytes, dict[str, Any]]]:
         position = 0
