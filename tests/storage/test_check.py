@@ -297,6 +297,33 @@ def test_an_index_of_odd_length_or_that_is_missing_is_found(suffix: str) -> None
     assert Kind.ORPHAN_FILE in kinds(check(log.directory, disk_of(log)))
 
 
+@pytest.mark.parametrize(
+    ("also", "place", "severity"),
+    [
+        ("", 1, Severity.ERROR),
+        ("", 0, Severity.WARNING),  # retention takes the first ones
+        ("", -1, Severity.WARNING),  # and a truncation the last ones
+        ("{gone}.deleted", 1, Severity.WARNING),
+        ("00000000000000000000.log.swap", 1, Severity.WARNING),
+    ],
+)
+def test_a_log_that_is_gone_between_others_is_lost_data_unless_it_is_being_deleted(
+    also: str, place: int, severity: Severity
+) -> None:
+    log = written_log()
+    files = disk_of(log)
+    gone = files_of(log, ".log")[place]
+    files.unlink(f"{log.directory}/{gone}")
+    if also:
+        files.put(f"{log.directory}/{also.format(gone=gone)}", b"")
+
+    found = [each for each in check(log.directory, files) if each.kind is Kind.ORPHAN_FILE]
+
+    assert {(each.severity, each.path.split(".")[0]) for each in found} == {
+        (severity, f"{log.directory}/{gone.split('.')[0]}")
+    }
+
+
 def test_a_closed_segment_whose_time_index_lost_its_end_is_found() -> None:
     log = written_log()
     name = files_of(log, ".timeindex")[0]

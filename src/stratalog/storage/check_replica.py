@@ -27,6 +27,7 @@ from stratalog.storage.layout import (
     RECOVERY_POINT_CHECKPOINT,
     SNAPSHOT_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
+    base_offset_of,
     segment_file,
 )
 from stratalog.storage.producers import ProducerState
@@ -152,7 +153,7 @@ class ReplicaCheck:
             self._findings += self._told(facts)
         segments = [facts for facts in segments if not facts.is_gone]
         if self._replica is not None:
-            self._check_orphans(self._replica)
+            self._check_orphans(self._replica, segments)
             self._check_overlaps(segments)
             self._check_epochs(segments)
             self._check_producers(self._replica, segments)
@@ -175,9 +176,20 @@ class ReplicaCheck:
             if not (preallocated and finding.kind is Kind.TAIL):
                 yield finding
 
-    def _check_orphans(self, replica: Replica) -> None:
+    def _check_orphans(self, replica: Replica, segments: Sequence[SegmentFacts]) -> None:
+        """A crash leaves some of segments that were being deleted. Then their logs have a name of
+        their own, or no offset is missing where they were."""
         for path in replica.orphans:
-            self._add(warning(Kind.ORPHAN_FILE, path, "belongs to no .log"))
+            base_offset = base_offset_of(path)
+            gap = _gap_at(base_offset, segments)
+            if gap is None or replica.is_swapping or base_offset in replica.leaving:
+                self._add(warning(Kind.ORPHAN_FILE, path, "belongs to no .log"))
+            else:
+                sentence = (
+                    "belongs to no .log, and the segments beside it leave out the offsets "
+                    f"[{gap[0]}, {gap[1]}): a segment is missing"
+                )
+                self._add(error(Kind.ORPHAN_FILE, path, sentence, offset=base_offset))
 
     def _check_overlaps(self, segments: Sequence[SegmentFacts]) -> None:
         for facts, following in pairwise(segments):
@@ -441,6 +453,15 @@ def segment_checks(
 
 def _identity(files: SegmentFiles) -> tuple[int, int, int]:
     return files.base_offset, files.modified_ms, files.size_bytes
+
+
+def _gap_at(base_offset: int, segments: Sequence[SegmentFacts]) -> tuple[int, int] | None:
+    """The offsets, with ``base_offset``, between the segments before and behind it."""
+    place = bisect_right(segments, base_offset, key=lambda facts: facts.files.base_offset)
+    if not 0 < place < len(segments):
+        return None
+    start, end = segments[place - 1].next_offset, segments[place].files.base_offset
+    return (start, end) if start <= base_offset < end else None
 
 
 def _is_dense(segments: Sequence[SegmentFacts]) -> bool:
