@@ -47,6 +47,7 @@ _SLOT_BYTES = 24
 _NO_KEYS_BYTES = _SLOT_BYTES * 64
 MAP_BYTES_MAX = 2**31 - 1
 _TRANSACTIONAL = "-transactional"
+_DAMAGED = ".damaged"
 
 Progress = Callable[[int], None]
 
@@ -218,6 +219,27 @@ def scan_hashes(
     found.keys = scan.found
     suffix = _TRANSACTIONAL if scan.found.transactional_batches else ""
     found.path = _write_marks(marks, round_, effort, suffix)
+
+
+def note_damage(round_: OutsideRound, effort: Effort, sentence: str) -> None:
+    """For ``found_damage``: a task whose rows are somebody else's can return nothing."""
+    directory = effort.directory(round_)
+    make_staging_directory(round_.plan.files, directory)
+    path = f"{directory}/{effort.attempt}{_DAMAGED}"
+    file = round_.plan.files.open(path, create=True)
+    try:
+        file.write_at(0, [sentence.encode()])
+    finally:
+        file.close()
+    check_held(round_.plan, effort.staging_id)
+
+
+def found_damage(round_: OutsideRound, effort: Effort) -> str | None:
+    """What a task has noted, if one has."""
+    directory, files = effort.directory(round_), round_.plan.files
+    names = (entry.name for entry in files.list(directory))
+    noted = min((name for name in names if name.endswith(_DAMAGED)), default=None)
+    return None if noted is None else read_file(files, f"{directory}/{noted}").decode()
 
 
 def found_marks(round_: OutsideRound, effort: Effort) -> tuple[list[str], bool]:
