@@ -72,6 +72,7 @@ class SharedWork:
             staging_id=self.staging_id,
             hash_key=self.hash_key,
             map_bytes=self.map_bytes,
+            map_bytes_max=self.map_bytes,
             attempt=f"{name}-{attempt}",
             progress=self._renewer(),
         )

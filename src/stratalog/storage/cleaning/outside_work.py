@@ -13,7 +13,7 @@ None changes a log: all that they write lies in staging directories.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from typing_extensions import Buffer
@@ -54,12 +54,14 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """What a task may use, and what all tasks of a compaction share."""
+    """What a task may use, and what all tasks of a compaction share. ``map_bytes`` are those of a
+    map for as many keys as are expected, ``map_bytes_max`` what it may use for map and marks."""
 
     staging_id: str
     hash_key: bytes
     map_bytes: int
     attempt: str
+    map_bytes_max: int = 0
     progress: Progress = field(default=lambda _bytes: None, compare=False)
 
     def make_map(self, round_: OutsideRound, *, holds_keys: bool = True) -> OffsetMap:
@@ -99,12 +101,18 @@ def groups_of(plan: RoundPlan) -> list[list[Source]]:
 
 
 def clean_whole(round_: OutsideRound, effort: Effort) -> Rewritten:
-    """With one map. Should it turn out too small, the keys are taken in ranges after all."""
+    """With one map. Should it turn out too small, the keys are taken in ranges after all, with as
+    large a map as there may be: each range is another look at the log."""
     work = effort.work(round_)
     staged = _staged_round(round_, work, effort)
     staged.build_map()
     groups = groups_of(round_.plan)
     if staged.stats.end_offset < round_.plan.upper_bound_offset:
+        del staged, work  # the smaller map makes room
+        marks_bytes = 2 * span_of(round_.plan).size_bytes
+        map_bytes = max(effort.map_bytes, effort.map_bytes_max - marks_bytes)
+        effort = replace(effort, map_bytes=map_bytes)
+        work = effort.work(round_)
         path, keys = _scan(round_, HashRange(0, 2**64 - 1), effort, work)
         staged = _staged_round(round_, work, effort)
         staged.use_marks([path])
