@@ -12,6 +12,7 @@ from stratalog.cli.app import run
 from stratalog.cli.progress import tasks_bar
 from stratalog.cli.spark_session import SparkChoice
 from stratalog.metadata.sqlite_store import METADATA_FILE, SqliteMetadataStore
+from stratalog.metadata.topics import NewTopic
 from stratalog.spark.jobs.progress import TaskCounts
 from stratalog.storage.layout import COMMIT_JOURNAL, META_PROPERTIES
 
@@ -60,6 +61,7 @@ BESIDE_REPLICAS: dict[str, Callable[[Path], Any]] = {
     "the journal of commits": lambda log_dir: (log_dir / COMMIT_JOURNAL).write_bytes(b"?" * 40),
     "whose directory it is": lambda log_dir: (log_dir / META_PROPERTIES).write_text("version=1\n"),
     "a page of the metadata": lambda log_dir: damage_store(log_dir, lambda _: 4096),
+    "a segment of which nothing is left": lambda log_dir: missing_segment(log_dir),
     "a row of the metadata": lambda log_dir: damage_store(
         log_dir, lambda content: content.index(b"some-cluster")
     ),
@@ -73,6 +75,23 @@ def damage_store(log_dir: Path, find: Callable[[bytes], int]) -> None:
     content = bytearray(path.read_bytes())
     content[find(content)] ^= 1
     path.write_bytes(content)
+
+
+def missing_segment(log_dir: Path, **configs: str) -> None:
+    """What the metadata says of a topic decides whether offsets may be missing."""
+    write_topic(log_dir, "ledger", 1, 30, batch_records=3, config={"internal.segment.bytes": "400"})
+    with SqliteMetadataStore.open(str(log_dir / METADATA_FILE)) as store:
+        store.initialize("some-cluster", 1)
+        store.create_topic(NewTopic(name="ledger", partition_count=1, configs=configs))
+    gone = sorted((log_dir / "ledger-0").glob("*.log"))[1]
+    for each in gone.parent.glob(f"{gone.stem}.*"):
+        each.unlink()
+
+
+def test_offsets_may_be_missing_in_a_compacted_topic(log_dir: Path) -> None:
+    missing_segment(log_dir, **{"cleanup.policy": "compact,delete"})
+
+    assert run(["log", "verify", str(log_dir)]) == 0
 
 
 @pytest.mark.parametrize("damage", BESIDE_REPLICAS.values(), ids=BESIDE_REPLICAS.keys())

@@ -39,6 +39,7 @@ from stratalog.storage.layout import (
 from stratalog.storage.log import Log
 from stratalog.storage.producers import ProducerBatch
 from stratalog.storage.readonly import ReadOnlyFileSystem
+from stratalog.storage.rolling import RollCause, RollReason
 from stratalog.storage.snapshots import decode_snapshot, encode_snapshot
 from stratalog.storage.transactions import AbortedTransaction
 from stratalog.testing import SimulatedFileSystem
@@ -322,6 +323,47 @@ def test_a_log_that_is_gone_between_others_is_lost_data_unless_it_is_being_delet
     assert {(each.severity, each.path.split(".")[0]) for each in found} == {
         (severity, f"{log.directory}/{gone.split('.')[0]}")
     }
+
+
+def without_a_segment() -> SimulatedFileSystem:
+    """Of one record a segment, nothing is left of the third."""
+    log = new_log()
+    for number in range(6):
+        log.append_as_leader(batch(1, timestamp_ms=START_MS + number))
+        log.roll(RollReason(RollCause.REQUESTED, "a test"))
+    log.close()
+    files = disk_of(log)
+    for suffix in (".log", ".index", ".timeindex", ".snapshot"):
+        files.unlink(segment_file(log.directory, 2, suffix), missing_ok=True)
+    return files
+
+
+def test_a_segment_of_which_nothing_is_left_is_missed_where_nothing_is_compacted() -> None:
+    files = without_a_segment()
+    run = CheckRun(files, is_live=False, read_metadata=lambda _: frozenset({"t"}))
+
+    (found,) = run.check("/logs").findings
+
+    assert (found.kind, found.severity, found.offset) == (Kind.GAP, Severity.ERROR, 2)
+    assert found.path == segment_file("/logs/t-0", 3, ".log")
+    assert "[2, 3) is missing" in found.sentence
+
+
+@pytest.mark.parametrize(
+    "why", ["unknown", "compacted earlier", "a hole of a compaction", "live", "dropped"]
+)
+def test_offsets_that_a_compaction_may_have_taken_are_not_missed(why: str) -> None:
+    files = without_a_segment()
+    if why == "compacted earlier":
+        write_offsets(files, "/logs/cleaner-offset-checkpoint", {TopicPartition("t", 0): 3})
+    elif why == "a hole of a compaction":
+        files.put(segment_file("/logs/t-0", 4, ".log"), b"")
+    elif why == "dropped":
+        files.unlink("/logs/t-0/.stratalog/rolls")
+    known = frozenset({"another" if why == "unknown" else "t"})
+    run = CheckRun(files, is_live=why == "live", read_metadata=lambda _: known)
+
+    assert Kind.GAP not in kinds(run.check("/logs").findings)
 
 
 def test_a_closed_segment_whose_time_index_lost_its_end_is_found() -> None:

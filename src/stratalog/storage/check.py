@@ -7,7 +7,7 @@ A directory may be in use: see ``check_looks``.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -160,7 +160,7 @@ class CheckRun:
         if is_live is None:
             is_live = lock_owner(f"{found.log_directory}/{LOCK_FILE}") is not None
         report = DirectoryReport(path, is_live=is_live)
-        _, told_of = check_directory(
+        beside = check_directory(
             self._files,
             found.log_directory,
             is_live=is_live,
@@ -168,13 +168,17 @@ class CheckRun:
             wait=self._wait,
         )
         offsets, wrong = read_checkpoints(self._files, found.log_directory)
-        report.findings += [*told_of, *wrong, *foreign_findings(found.foreign)]
-        for replica in self._reports(found, offsets, is_live=is_live):
+        report.findings += [*beside.findings, *wrong, *foreign_findings(found.foreign)]
+        for replica in self._reports(
+            found, offsets, is_live=is_live, not_compacted=beside.not_compacted
+        ):
             report.replicas.append(replica)
             report.findings += replica.findings
         return report
 
-    def _reports(self, found: Found, offsets: Offsets, *, is_live: bool) -> Iterator[ReplicaReport]:
+    def _reports(
+        self, found: Found, offsets: Offsets, *, is_live: bool, not_compacted: Collection[str]
+    ) -> Iterator[ReplicaReport]:
         """The reports in order; some replicas ahead are already being read meanwhile."""
         looks = ReplicaLooks(
             self._files,
@@ -182,6 +186,7 @@ class CheckRun:
             submit=self._submit,
             progress=self._progress,
             wait=self._wait,
+            not_compacted=not_compacted,
         )
         ahead: deque[tuple[str, dict[str, int], Look]] = deque()
         for directory in found.replicas:

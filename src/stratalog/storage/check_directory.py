@@ -16,8 +16,9 @@ from stratalog.storage.files import FileSystem, read_file
 from stratalog.storage.findings import Finding, Kind, error, warning
 from stratalog.storage.layout import COMMIT_JOURNAL, META_PROPERTIES
 
-# Given a log directory, raises what an opener of its metadata store would.
-ReadMetadata = Callable[[str], object]
+# Given a log directory, the topics that its metadata store knows not to be compacted; raises what
+# an opener of the store would.
+ReadMetadata = Callable[[str], frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,15 @@ class DirectoryIdentity:
     def broker(self) -> tuple[str, str] | None:
         """Whose directory it is, if that is known."""
         return (self.cluster_id, self.node_id) if self.cluster_id and self.node_id else None
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryCheck:
+    """``not_compacted``: topics of which that is known."""
+
+    identity: DirectoryIdentity
+    findings: list[Finding]
+    not_compacted: frozenset[str]
 
 
 def read_identity(files: FileSystem, path: str) -> tuple[DirectoryIdentity, list[Finding]]:
@@ -73,25 +83,22 @@ def check_directory(
     is_live: bool,
     read_metadata: ReadMetadata | None = None,
     wait: Callable[[], None] = lambda: None,
-) -> tuple[DirectoryIdentity, list[Finding]]:
+) -> DirectoryCheck:
     """``read_metadata`` reads the metadata store of a directory that nobody owns, which is of a
     layer that this one does not know; ``wait`` is called between two looks."""
     identity, findings = read_identity(files, path)
     findings += _check_journal(files, path, is_live=is_live, wait=wait)
+    not_compacted: frozenset[str] = frozenset()
     # Only its owner may open the store, and has read all of it when it did.
     if read_metadata is not None and not is_live:
-        findings += _check_metadata(path, read_metadata)
-    return identity, findings
-
-
-def _check_metadata(path: str, read_metadata: ReadMetadata) -> list[Finding]:
-    try:
-        read_metadata(path)
-    except CorruptFileError as corrupt:
-        return [error(Kind.METADATA, corrupt.path, corrupt.reason)]
-    except DiskError as failure:
-        return [error(Kind.UNREADABLE, failure.path, f"cannot be read: {failure.reason}")]
-    return []
+        try:
+            not_compacted = read_metadata(path)
+        except CorruptFileError as corrupt:
+            findings.append(error(Kind.METADATA, corrupt.path, corrupt.reason))
+        except DiskError as failure:
+            sentence = f"cannot be read: {failure.reason}"
+            findings.append(error(Kind.UNREADABLE, failure.path, sentence))
+    return DirectoryCheck(identity, findings, not_compacted)
 
 
 def _check_journal(

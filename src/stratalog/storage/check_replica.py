@@ -30,6 +30,7 @@ from stratalog.storage.layout import (
     base_offset_of,
     segment_file,
 )
+from stratalog.storage.ours import OwnFiles
 from stratalog.storage.producers import ProducerState
 from stratalog.storage.snapshots import decode_snapshot
 
@@ -107,15 +108,18 @@ class ReplicaCheck:
         progress: Progress | None = None,
         kept: Iterable[SegmentFacts] = (),
         known: Iterable[SegmentFacts] = (),
+        may_be_compacted: bool = True,
     ) -> None:
         """``offsets``: by name of its checkpoint file, what was checkpointed for this replica,
-        read before; ``is_live`` if an owner may be writing now."""
+        read before; ``is_live`` if an owner may be writing now. ``may_be_compacted`` unless it is
+        known that its topic is not."""
         self._files = files
         self._directory = directory
         self._offsets = offsets or {}
         self._is_live = is_live
         self._owner = owner
         self._progress = progress
+        self._may_be_compacted = may_be_compacted
         self._kept = {
             _identity(facts.files): facts
             for facts in kept
@@ -155,6 +159,7 @@ class ReplicaCheck:
         if self._replica is not None:
             self._check_orphans(self._replica, segments)
             self._check_overlaps(segments)
+            self._check_gaps(segments)
             self._check_epochs(segments)
             self._check_producers(self._replica, segments)
             self._check_offsets(segments)
@@ -204,6 +209,24 @@ class ReplicaCheck:
                         offset=base_offset,
                     )
                 )
+
+    def _check_gaps(self, segments: Sequence[SegmentFacts]) -> None:
+        """A compaction takes offsets from the middle of a log, maybe under an earlier policy: then
+        the cleaner's checkpoint tells of it, or offsets are missing inside segments too. So does a
+        person who drops a damaged batch. What began a segment of its own did not go that way."""
+        if self._may_be_compacted or self._is_live or CLEANER_CHECKPOINT in self._offsets:
+            return
+        if not all(facts.record_count and facts.is_dense for facts in segments[:-1]):
+            return
+        began = OwnFiles(self._files, self._directory).rolls()
+        for facts, following in pairwise(segments):
+            start, end = facts.next_offset, following.files.base_offset
+            if start < end and start in began:
+                sentence = (
+                    f"the segment before it ends at offset {start}: [{start}, {end}) is missing, "
+                    "where another began, and its topic is not compacted"
+                )
+                self._add(error(Kind.GAP, following.files.log_path, sentence, offset=start))
 
     # --- leader epochs -------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ class Kind(StrEnum):
     BATCH = "batch"
     TAIL = "tail"
     OVERLAP = "overlap"
+    GAP = "gap"
     OFFSET_INDEX = "offset-index"
     TIME_INDEX = "time-index"
     TRANSACTION_INDEX = "transaction-index"
