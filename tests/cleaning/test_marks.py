@@ -133,6 +133,20 @@ def wide_round() -> OutsideRound:
     return round_
 
 
+def test_of_many_small_segments_all_records_are_estimated_and_not_only_those_sampled() -> None:
+    world = World()
+    for number in range(100):
+        rows = tuple(RowSpec(5 * number + each) for each in range(5))
+        world.run([Append(rows), Roll()])
+    _, theirs = two_sides(world)
+    round_ = plan_outside(theirs, 0)
+    assert isinstance(round_, OutsideRound)
+    assert len(round_.plan.dirty) >= 100
+    estimate = estimate_round(round_.plan)
+    assert estimate.records == 500
+    assert 400 <= estimate.keys <= 500
+
+
 def test_offsets_that_compaction_took_away_are_not_estimated_to_be_records() -> None:
     plan = wide_round().plan
     assert plan.upper_bound_offset > 100_000_000

@@ -11,6 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from outside_rounds import (
     KEY,
+    MAP_BYTES,
+    SMALL_MAP_BYTES,
     STAGING_ID,
     STRATEGIES,
     Strategy,
@@ -29,8 +31,9 @@ from random_histories import histories, plain
 from stratalog.errors import CorruptSegmentError, StorageError
 from stratalog.records import OffsetMap
 from stratalog.storage.cleaning.key_scan import hash_ranges
+from stratalog.storage.cleaning.marks import span_of
 from stratalog.storage.cleaning.outside import LeftOut, wanted_keys
-from stratalog.storage.cleaning.outside_work import join_found, scan_slice
+from stratalog.storage.cleaning.outside_work import clean_whole, join_found, scan_slice
 from stratalog.storage.cleaning.round_json import OutsideRound
 from stratalog.storage.cleaning.rounds import clean_now
 from stratalog.storage.commits.staging import release_staging
@@ -165,6 +168,27 @@ def test_work_that_goes_on_after_its_staging_was_given_up_leaves_nothing(
     while not is_whole(given_up_at):
         given_up_at += 1
     assert given_up_at > 5
+
+
+def test_a_map_that_was_too_small_is_followed_by_the_largest_that_there_may_be() -> None:
+    """And not by the same one: the log would be read again for every few of its keys."""
+    world = World()
+    for first in range(0, 200, 10):
+        world.run([Append(tuple(RowSpec(first + each) for each in range(10)))])
+    world.run([Roll()])
+    _, theirs = two_sides(world)
+    round_ = plan_outside(theirs, 0)
+    assert isinstance(round_, OutsideRound)
+    hold_staging(theirs)
+    size_bytes = sum(each.size_bytes for each in round_.plan.sources)
+    read_bytes: list[int] = []
+    largest = 2 * span_of(round_.plan).size_bytes + MAP_BYTES
+    tried = replace(
+        effort("whole", SMALL_MAP_BYTES), map_bytes_max=largest, progress=read_bytes.append
+    )
+    clean_whole(round_, tried)
+    # What it takes to find out, keys and marks, and the rewriting.
+    assert sum(read_bytes) <= 5 * size_bytes
 
 
 def test_a_local_cleaning_uses_the_map_that_it_is_given() -> None:

@@ -16,11 +16,12 @@ from modelled import ORDERS, logs
 
 from broker_fixture import running_broker
 from stratalog import Record, open_directory, scan
-from stratalog.errors import LogDirectoryError
+from stratalog.errors import CorruptSegmentError, LogDirectoryError
 from stratalog.records import build_batch
 from stratalog.records.control import build_end_transaction_marker
 from stratalog.scans.errors import MissingTopicError, ScanOptionError
 from stratalog.scans.planning import plan_scan
+from stratalog.scans.reading import ScanReport
 from stratalog.scans.selection import Assign, Subscribe, SubscribePattern
 from stratalog.scans.slices import ScanIsolation
 from stratalog.scans.snapshot import PartitionSnapshot, take_snapshot
@@ -28,7 +29,7 @@ from stratalog.scans.times import bytes_between, offset_for_timestamp, offset_wi
 from stratalog.storage.checkpoint import write_offsets
 from stratalog.storage.files import OsFileSystem
 from stratalog.storage.inspection import SegmentTable, list_segments
-from stratalog.storage.layout import TopicPartition
+from stratalog.storage.layout import RECOVERY_POINT_CHECKPOINT, TopicPartition
 from stratalog.storage.producers import ProducerState
 from stratalog.storage.snapshots import Snapshots
 
@@ -104,6 +105,52 @@ def test_damage_with_batches_behind_it_is_not_the_end(tmp_path: Path) -> None:
     assert found.high_watermark == 9
     plan = plan_scan(take_snapshot(str(tmp_path), SUBSCRIBE))
     assert plan.bytes_kept == len(damaged)
+
+
+def flushed(root: Path, recovery_point: int) -> None:
+    path = f"{root}/{RECOVERY_POINT_CHECKPOINT}"
+    write_offsets(OsFileSystem(), path, {ORDERS: recovery_point})
+
+
+@pytest.mark.parametrize("segments", [1, 2])
+def test_a_damaged_end_that_was_flushed_is_damage_and_not_the_end(
+    tmp_path: Path, segments: int
+) -> None:
+    last = bytearray(batch(6))
+    last[-2] ^= 1
+    pieces = [batch(0) + batch(3), bytes(last)]
+    directory = write_log(tmp_path, *(pieces if segments == 2 else [b"".join(pieces)]))
+    flushed(tmp_path, 9)
+    path = max(directory.glob("*.log"))
+    position = path.stat().st_size - len(last)
+
+    assert snapshot(tmp_path).high_watermark == 9
+    with pytest.raises(CorruptSegmentError, match=rf"{path.name}.* position {position}\b"):
+        scan(str(tmp_path), ORDERS.topic).read_all()
+    report = ScanReport()
+    rows = scan(str(tmp_path), ORDERS.topic, mode="permissive", report=report).read_all()
+    assert rows["offset"].to_pylist() == list(range(6))
+    assert report.bytes_damaged == len(last)
+    gaps = scan(str(tmp_path), ORDERS.topic, mode="permissive", gaps=True).read_all().to_pylist()
+    assert [(each["startOffset"], each["endOffset"], each["reason"]) for each in gaps] == [
+        (6, 9, "damaged")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kept", "recovery_point"),
+    [(len(batch(0)) - 5, 6), (len(batch(0)) - 5, 0), (0, 9)],
+    ids=["it was not flushed", "nobody says so", "the log was cut"],
+)
+def test_a_recovery_point_makes_no_damage_of_an_interrupted_write_or_a_cut(
+    tmp_path: Path, kept: int, recovery_point: int
+) -> None:
+    write_log(tmp_path, batch(0) + batch(3) + batch(6)[:kept])
+    flushed(tmp_path, recovery_point)
+
+    rows = scan(str(tmp_path), ORDERS.topic).read_all()
+
+    assert rows["offset"].to_pylist() == list(range(6))
 
 
 def test_the_checkpointed_start_counts_and_so_does_our_copy_of_it(tmp_path: Path) -> None:

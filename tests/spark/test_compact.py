@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from job_commands import spark_command
 from sink_topics import left_behind, make_topics
 from topics import START_MS, write_topic
 
@@ -102,6 +103,62 @@ def test_each_way_leaves_the_bytes_of_the_local_cleaner(
     assert [each.stats.messages_read for each in done] == [
         each.round.plan.upper_bound_offset for each in compaction.chosen
     ]
+    assert not left_behind(logs)
+
+
+def of(files: dict[str, bytes], partition: str) -> dict[str, bytes]:
+    return {name: content for name, content in files.items() if name.startswith(f"{partition}/")}
+
+
+def damage(logs: Path) -> Path:
+    path = min((logs / "orders-1").glob("*.log"))
+    content = bytearray(path.read_bytes())
+    content[500_000] ^= 1
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("strategy", [*Strategy, None])
+def test_a_damaged_partition_is_left_out_and_the_others_are_done(
+    spark: Any, logs: Path, tmp_path: Path, strategy: Strategy | None
+) -> None:
+    sound = shutil.copytree(logs, tmp_path / "sound")
+    damaged = damage(logs)
+    before = tree(logs)
+    compaction = Compaction(
+        spark, str(logs), slots=2, map_bytes=1 << 20, strategy=strategy, hash_key=HASH_KEY
+    )
+    compaction.plan(["orders"], None, is_forced=False)
+    now_ms = compaction.chosen[0].round.plan.now_ms
+    done = compaction.run()
+
+    assert [str(each.chosen.round.topic_partition) for each in done] == ["orders-0"]
+    (left_out,) = compaction.left_out
+    assert str(left_out.topic_partition) == "orders-1"
+    assert left_out.is_damaged
+    assert f"{damaged} is damaged at position" in left_out.reason
+    expected = tree(cleaned_locally(sound, tmp_path / "local", now_ms))
+    assert of(tree(logs), "orders-0") == of(expected, "orders-0")
+    assert of(tree(logs), "orders-1") == of(before, "orders-1")
+    assert not left_behind(logs)
+
+
+def test_the_command_names_what_is_damaged_and_ends_with_1(spark: Any, logs: Path) -> None:
+    damaged = damage(logs)
+    arguments = ("compact", "--log-dir", logs, "--topic", "orders")
+
+    first = spark_command(*arguments, "-o", "json")
+
+    assert first.exit_code == 1
+    assert [each["partition"] for each in first.json["left_out"] if each["is_damaged"]] == [1]
+    assert [each["partition"] for each in first.json["partitions"]] == [0]
+    before = tree(logs)
+    # Nothing but the damaged one is left to be done.
+    again = spark_command(*arguments)
+    assert again.exit_code == 1
+    assert f"orders-1 was left out: {damaged} is damaged at position" in again.stderr
+    assert "nothing to compact" in again.stdout
+    assert tree(logs) == before
     assert not left_behind(logs)
 
 

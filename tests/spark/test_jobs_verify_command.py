@@ -1,5 +1,6 @@
 """``stratalog spark verify``: what it prints, and how it ends."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,10 @@ from topics import write_topic
 from stratalog.cli.app import run
 from stratalog.cli.progress import tasks_bar
 from stratalog.cli.spark_session import SparkChoice
+from stratalog.metadata.sqlite_store import METADATA_FILE, SqliteMetadataStore
+from stratalog.metadata.topics import NewTopic
 from stratalog.spark.jobs.progress import TaskCounts
+from stratalog.storage.layout import COMMIT_JOURNAL, META_PROPERTIES
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -51,6 +55,63 @@ def test_findings_are_told_as_log_verify_tells_them_and_end_with_1(
     assert local
     assert [line for line in done.stdout.splitlines() if line.startswith("error")] == local
     assert "1 error, 0 warnings" in done.stdout
+
+
+BESIDE_REPLICAS: dict[str, Callable[[Path], Any]] = {
+    "the journal of commits": lambda log_dir: (log_dir / COMMIT_JOURNAL).write_bytes(b"?" * 40),
+    "whose directory it is": lambda log_dir: (log_dir / META_PROPERTIES).write_text("version=1\n"),
+    "a page of the metadata": lambda log_dir: damage_store(log_dir, lambda _: 4096),
+    "a segment of which nothing is left": lambda log_dir: missing_segment(log_dir),
+    "a row of the metadata": lambda log_dir: damage_store(
+        log_dir, lambda content: content.index(b"some-cluster")
+    ),
+}
+
+
+def damage_store(log_dir: Path, find: Callable[[bytes], int]) -> None:
+    path = log_dir / METADATA_FILE
+    with SqliteMetadataStore.open(str(path)) as store:
+        store.initialize("some-cluster", 1)
+    content = bytearray(path.read_bytes())
+    content[find(content)] ^= 1
+    path.write_bytes(content)
+
+
+def missing_segment(log_dir: Path, **configs: str) -> None:
+    """What the metadata says of a topic decides whether offsets may be missing."""
+    write_topic(log_dir, "ledger", 1, 30, batch_records=3, config={"internal.segment.bytes": "400"})
+    with SqliteMetadataStore.open(str(log_dir / METADATA_FILE)) as store:
+        store.initialize("some-cluster", 1)
+        store.create_topic(NewTopic(name="ledger", partition_count=1, configs=configs))
+    gone = sorted((log_dir / "ledger-0").glob("*.log"))[1]
+    for each in gone.parent.glob(f"{gone.stem}.*"):
+        each.unlink()
+
+
+def test_offsets_may_be_missing_in_a_compacted_topic(log_dir: Path) -> None:
+    missing_segment(log_dir, **{"cleanup.policy": "compact,delete"})
+
+    assert run(["log", "verify", str(log_dir)]) == 0
+
+
+@pytest.mark.parametrize("damage", BESIDE_REPLICAS.values(), ids=BESIDE_REPLICAS.keys())
+def test_what_keeps_a_broker_from_opening_a_directory_is_told_by_both_commands(
+    spark: Any, log_dir: Path, damage: Callable[[Path], Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    damage(log_dir)
+    before = contents(log_dir)
+
+    done = spark_command("verify", log_dir)
+
+    assert run(["log", "verify", str(log_dir)]) == done.exit_code == 1
+    local = [line for line in capsys.readouterr().out.splitlines() if line.startswith("error")]
+    assert len(local) == 1
+    assert [line for line in done.stdout.splitlines() if line.startswith("error")] == local
+    assert contents(log_dir) == before
+
+
+def contents(log_dir: Path) -> dict[str, bytes]:
+    return {each.name: each.read_bytes() for each in log_dir.iterdir() if each.is_file()}
 
 
 def test_json_holds_the_verdict_and_every_finding(spark: Any, log_dir: Path) -> None:

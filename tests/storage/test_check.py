@@ -25,11 +25,13 @@ from stratalog.records._kernels import seal_batch
 from stratalog.storage.check import CheckRun, check
 from stratalog.storage.check_replica import at_once
 from stratalog.storage.checkpoint import EpochEntry, write_epochs, write_offsets, write_topic_id
+from stratalog.storage.commits.journal import CommitJournal, PendingCommit
 from stratalog.storage.files import File
 from stratalog.storage.findings import Finding, Kind, Severity
 from stratalog.storage.layout import (
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_CHECKPOINT,
+    META_PROPERTIES,
     RECOVERY_POINT_CHECKPOINT,
     TopicPartition,
     segment_file,
@@ -37,6 +39,7 @@ from stratalog.storage.layout import (
 from stratalog.storage.log import Log
 from stratalog.storage.producers import ProducerBatch
 from stratalog.storage.readonly import ReadOnlyFileSystem
+from stratalog.storage.rolling import RollCause, RollReason
 from stratalog.storage.snapshots import decode_snapshot, encode_snapshot
 from stratalog.storage.transactions import AbortedTransaction
 from stratalog.testing import SimulatedFileSystem
@@ -295,6 +298,74 @@ def test_an_index_of_odd_length_or_that_is_missing_is_found(suffix: str) -> None
     assert Kind.ORPHAN_FILE in kinds(check(log.directory, disk_of(log)))
 
 
+@pytest.mark.parametrize(
+    ("also", "place", "severity"),
+    [
+        ("", 1, Severity.ERROR),
+        ("", 0, Severity.WARNING),  # retention takes the first ones
+        ("", -1, Severity.WARNING),  # and a truncation the last ones
+        ("{gone}.deleted", 1, Severity.WARNING),
+        ("00000000000000000000.log.swap", 1, Severity.WARNING),
+    ],
+)
+def test_a_log_that_is_gone_between_others_is_lost_data_unless_it_is_being_deleted(
+    also: str, place: int, severity: Severity
+) -> None:
+    log = written_log()
+    files = disk_of(log)
+    gone = files_of(log, ".log")[place]
+    files.unlink(f"{log.directory}/{gone}")
+    if also:
+        files.put(f"{log.directory}/{also.format(gone=gone)}", b"")
+
+    found = [each for each in check(log.directory, files) if each.kind is Kind.ORPHAN_FILE]
+
+    assert {(each.severity, each.path.split(".")[0]) for each in found} == {
+        (severity, f"{log.directory}/{gone.split('.')[0]}")
+    }
+
+
+def without_a_segment() -> SimulatedFileSystem:
+    """Of one record a segment, nothing is left of the third."""
+    log = new_log()
+    for number in range(6):
+        log.append_as_leader(batch(1, timestamp_ms=START_MS + number))
+        log.roll(RollReason(RollCause.REQUESTED, "a test"))
+    log.close()
+    files = disk_of(log)
+    for suffix in (".log", ".index", ".timeindex", ".snapshot"):
+        files.unlink(segment_file(log.directory, 2, suffix), missing_ok=True)
+    return files
+
+
+def test_a_segment_of_which_nothing_is_left_is_missed_where_nothing_is_compacted() -> None:
+    files = without_a_segment()
+    run = CheckRun(files, is_live=False, read_metadata=lambda _: frozenset({"t"}))
+
+    (found,) = run.check("/logs").findings
+
+    assert (found.kind, found.severity, found.offset) == (Kind.GAP, Severity.ERROR, 2)
+    assert found.path == segment_file("/logs/t-0", 3, ".log")
+    assert "[2, 3) is missing" in found.sentence
+
+
+@pytest.mark.parametrize(
+    "why", ["unknown", "compacted earlier", "a hole of a compaction", "live", "dropped"]
+)
+def test_offsets_that_a_compaction_may_have_taken_are_not_missed(why: str) -> None:
+    files = without_a_segment()
+    if why == "compacted earlier":
+        write_offsets(files, "/logs/cleaner-offset-checkpoint", {TopicPartition("t", 0): 3})
+    elif why == "a hole of a compaction":
+        files.put(segment_file("/logs/t-0", 4, ".log"), b"")
+    elif why == "dropped":
+        files.unlink("/logs/t-0/.stratalog/rolls")
+    known = frozenset({"another" if why == "unknown" else "t"})
+    run = CheckRun(files, is_live=why == "live", read_metadata=lambda _: known)
+
+    assert Kind.GAP not in kinds(run.check("/logs").findings)
+
+
 def test_a_closed_segment_whose_time_index_lost_its_end_is_found() -> None:
     log = written_log()
     name = files_of(log, ".timeindex")[0]
@@ -427,6 +498,72 @@ def test_unreadable_checkpoints_and_foreign_directories_are_found() -> None:
     found = check("/logs", files)
 
     assert kinds(found) == {Kind.CHECKPOINT, Kind.DIRECTORY, Kind.METADATA}
+
+
+# --- beside the replicas -----------------------------------------------------------------------
+
+
+def written_journal(files: SimulatedFileSystem) -> str:
+    journal = CommitJournal(files, "/logs")
+    journal.prepare()
+    for name in ("one", "two"):
+        journal.commit(
+            PendingCommit(
+                manifest_id=name, kind="append", staging_id="ab" * 16, app=None, at_ms=0, work=()
+            )
+        )
+        journal.done(name)
+    return journal.path
+
+
+@pytest.mark.parametrize("is_live", [False, True])
+def test_every_flipped_bit_that_keeps_the_journal_of_commits_from_opening_is_found(
+    is_live: bool,
+) -> None:
+    sound = disk_of(written_log())
+    path = written_journal(sound)
+    content = sound.contents(path)
+    last = content.rindex(b"\n", 0, -1) + 1
+
+    assert CheckRun(sound, is_live=is_live).check("/logs").findings == []
+    for at in range(0, len(content), 7):
+        files = sound.clone()
+        files.put(path, content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        before = files.contents(path)
+        found = CheckRun(files, is_live=is_live).check("/logs").findings
+        # The last record cannot be told from one that a crash has cut, or that is being written.
+        expected = [Severity.ERROR] if at < last else [] if is_live else [Severity.WARNING]
+        assert [(each.kind, each.path, each.severity) for each in found] == [
+            (Kind.COMMIT_JOURNAL, path, severity) for severity in expected
+        ]
+        assert files.contents(path) == before
+
+
+def test_a_journal_that_its_owner_mends_meanwhile_is_in_order() -> None:
+    files = disk_of(written_log())
+    path = written_journal(files)
+    content = files.contents(path)
+    files.put(path, b"x" + content)
+
+    run = CheckRun(files, is_live=True, wait=lambda: files.put(path, content))
+
+    assert run.check("/logs").findings == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"version=1\n", b"version=1\nnode.id=x\n", b"version=7\nnode.id=1\n", b"node.id=1\n"],
+)
+def test_a_directory_that_does_not_say_whose_it_is_is_found(content: bytes) -> None:
+    files = disk_of(written_log())
+    path = f"/logs/{META_PROPERTIES}"
+    files.put(path, b"version=1\nnode.id=1\ncluster.id=c\n")
+    assert check("/logs", files) == []
+    files.put(path, content)
+
+    (found,) = check("/logs", files)
+
+    assert (found.kind, found.path, found.severity) == (Kind.METADATA, path, Severity.ERROR)
 
 
 def overwrite_metadata(files: SimulatedFileSystem, path: str) -> None:

@@ -42,7 +42,9 @@ async def plan(services: Services, body: Json) -> Json:
             log_dir=log_dir,
         )
         if isinstance(found, LeftOut):
-            left_out.append({**key._asdict(), "reason": found.reason})
+            left_out.append(
+                {**key._asdict(), "reason": found.reason, "is_damaged": found.is_damaged}
+            )
         else:
             rounds.append(found.to_json())
         await asyncio.sleep(0)

@@ -69,7 +69,8 @@ def compact(
 ) -> None:
     """Compact topics on Spark, with any number of keys.
 
-    The bytes are those that the local cleaner would write.
+    The bytes are those that the local cleaner would write. Exit code 1 if a partition was left
+    out because it is damaged.
 
     \b
     Examples:
@@ -99,7 +100,10 @@ def compact(
             progress=progress,
         )
 
-    run_job(SparkChoice.of(master, conf, ship), "compact", [log_dir], job, _write, output)
+    choice = SparkChoice.of(master, conf, ship)
+    result = run_job(choice, "compact", [log_dir], job, _write, output)
+    if result.damaged:
+        raise typer.Exit(1)
 
 
 def _write(result: "CompactResult") -> None:

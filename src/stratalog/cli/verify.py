@@ -56,6 +56,7 @@ def verify(
     """
     from concurrent.futures import ThreadPoolExecutor
 
+    from stratalog.metadata.kept_store import not_compacted_topics
     from stratalog.storage.check import CheckRun
     from stratalog.storage.check_looks import LOOK_AGAIN_AFTER_S
     from stratalog.storage.files import OsFileSystem
@@ -75,6 +76,7 @@ def verify(
             submit=pool.submit,
             progress=progress,
             wait=lambda: time.sleep(LOOK_AGAIN_AFTER_S),
+            read_metadata=not_compacted_topics,
         )
         reports = run.check_each(directories)
         seconds = time.monotonic() - started

@@ -11,8 +11,6 @@ and of its brokers: their dynamic configs.
 Nothing is guessed: where nobody can say what the configs are, the backup says so.
 """
 
-import sqlite3
-import tempfile
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from stratalog.broker.finding import read_controller
-from stratalog.config import BrokerConfig
 from stratalog.errors import AdoptionError, MetadataError, StorageError
 from stratalog.handover.asking import ask_overview
 from stratalog.metadata.dynamic_configs import DYNAMIC_BROKER_CONFIGS
 from stratalog.metadata.image import configs_by_broker
-from stratalog.metadata.sqlite_store import METADATA_FILE, SqliteMetadataStore
+from stratalog.metadata.kept_store import read_kept_image
+from stratalog.metadata.sqlite_store import METADATA_FILE
 from stratalog.scans.owners import Ownership, find_owner
 from stratalog.storage.checkpoint import format_id, read_topic_id
 from stratalog.storage.directory import LogDirectory
@@ -96,20 +94,12 @@ def _ask(owner: Owner, ownership: Ownership) -> KnownDirectory | None:
 
 
 def _read_store(log_dir: str, ownership: Ownership) -> KnownDirectory | None:
-    with tempfile.TemporaryDirectory(prefix="stratalog-") as copy:
-        try:
-            for suffix in ("", "-wal"):
-                path = Path(log_dir, METADATA_FILE + suffix)
-                if path.is_file():
-                    Path(copy, METADATA_FILE + suffix).write_bytes(path.read_bytes())
-            with SqliteMetadataStore.open(
-                f"{copy}/{METADATA_FILE}", broker=BrokerConfig()
-            ) as store:
-                if not store.is_initialized:
-                    return None
-                image = store.image
-        except (OSError, sqlite3.Error, MetadataError, StorageError):
-            return None
+    try:
+        image = read_kept_image(log_dir)
+    except (MetadataError, StorageError):
+        return None
+    if image is None:
+        return None
     return KnownDirectory(
         owner=ownership,
         topics={

@@ -142,7 +142,12 @@ def read_plan(body: dict[str, Any], log_dir: str, files: FileSystem) -> PlannedR
     try:
         rounds = [read_round(each, files) for each in body["rounds"]]
         left_out = [
-            LeftOut(TopicPartition(str(each["topic"]), int(each["partition"])), str(each["reason"]))
+            LeftOut(
+                TopicPartition(str(each["topic"]), int(each["partition"])),
+                str(each["reason"]),
+                # Older brokers do not say.
+                is_damaged=each.get("is_damaged") is True,
+            )
             for each in body["left_out"]
         ]
         # Older brokers do not tell theirs.

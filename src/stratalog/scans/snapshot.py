@@ -5,7 +5,9 @@ The ends are settled here, once. Where a log ends depends on who owns the direct
     our broker          it is asked for the high watermark and the last stable offset
     Apache Kafka, or    the checkpointed high watermark: what lies behind it may yet be
     an owner not asked  truncated
-    nobody              the last complete valid batch
+    nobody              the last complete valid batch; what is left behind it is an interrupted
+                        write, unless the checkpointed recovery point says that it was flushed:
+                        then it is damage, and for the reader to tell of
 
 The owner is asked before the files are listed, so that all it speaks of is in the listing. A
 snapshot is about one log directory; a broker with several has one scan for each.
@@ -40,6 +42,7 @@ from stratalog.storage.layout import (
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_CHECKPOINT,
     META_PROPERTIES,
+    RECOVERY_POINT_CHECKPOINT,
     SWAP_SUFFIX,
     TopicPartition,
     parse_replica_directory,
@@ -149,6 +152,7 @@ class _DirectoryView:
         self._told: dict[TopicPartition, LogOffsets] = {}
         self._starts: dict[TopicPartition, int] = {}
         self._high_watermarks: dict[TopicPartition, int] = {}
+        self._recovery_points: dict[TopicPartition, int] = {}
 
     def ask(self, chosen: list[TopicPartition]) -> None:
         self.owner, reach = find_owner(self._path)
@@ -158,6 +162,9 @@ class _DirectoryView:
         if self.owner.kind != "none":
             path = f"{self._path}/{HIGH_WATERMARK_CHECKPOINT}"
             self._high_watermarks = read_offsets_if_sound(self._files, path)
+        else:
+            path = f"{self._path}/{RECOVERY_POINT_CHECKPOINT}"
+            self._recovery_points = read_offsets_if_sound(self._files, path)
 
     def partition(self, key: TopicPartition, directory: str) -> PartitionSnapshot | None:
         """None if it was deleted since the directory was listed."""
@@ -200,7 +207,7 @@ class _DirectoryView:
         is_exact = self.owner.kind == "none" or self.owner.is_here
         end_offset, end_position = self._high_watermarks.get(key, 0), -1
         if is_exact:
-            end_offset, end_position = find_log_end(self._files, directory, listing.segments)
+            end_offset, end_position = self._find_end(key, directory, listing.segments)
         end_offset = max(end_offset, start_offset)
         stable = end_offset
         if self._needs_stable:
@@ -222,6 +229,18 @@ class _DirectoryView:
             is_exact,
             end_position,
         )
+
+    def _find_end(
+        self, key: TopicPartition, directory: str, segments: SegmentTable
+    ) -> tuple[int, int]:
+        """As recovery finds it: bytes below the recovery point were flushed, and no crash takes
+        them. Where nothing is left of them, the log may have been cut since."""
+        end_offset, end_position = find_log_end(self._files, directory, segments)
+        recovery_point = self._recovery_points.get(key, 0)
+        size_bytes = segments[len(segments) - 1].size_bytes if len(segments) else 0
+        if end_offset < recovery_point and end_position < size_bytes:
+            return recovery_point, size_bytes
+        return end_offset, end_position
 
 
 def _settled_listing(files: FileSystem, directory: str, *, is_live: bool) -> SegmentListing:

@@ -3,7 +3,8 @@
 The driver asks the owner for the rounds, which keeps its own cleaner away from then on; chooses how
 to do each; lets tasks read keys and write new segments to staging; and hands over a manifest that
 names each new segment with those it replaces. If a source has changed by then, all of it is
-refused, and nothing has changed. Keys are hashed with one random key, made here.
+refused, and nothing has changed. A partition in which damage is met is left out, and the others are
+done. Keys are hashed with one random key, made here.
 """
 
 import errno
@@ -23,6 +24,7 @@ from stratalog.handover.errors import CommitUnknownError, HandoverError
 from stratalog.handover.handover import open_handover
 from stratalog.spark.compaction_plan import ChosenRound, Strategy, plan_compact
 from stratalog.spark.compaction_tasks import (
+    DAMAGED,
     HASHES_SCHEMA,
     OFFSETS_SCHEMA,
     RESULT_SCHEMA,
@@ -40,6 +42,7 @@ from stratalog.storage.cleaning.outside import LeftOut
 from stratalog.storage.cleaning.outside_work import (
     Rewritten,
     SliceFound,
+    found_damage,
     found_marks,
     groups_of,
     hash_pieces,
@@ -75,12 +78,13 @@ class CompactedRound:
 
 @dataclass(slots=True)
 class StagedWork:
-    """Of one round: what its tasks have told so far."""
+    """Of one round: what its tasks have told so far. Where ``damage`` was met, no more is done."""
 
     marks: list[str] = field(default_factory=list)
     keys: int | None = None
     is_transactional: bool = False
     parts: list[Rewritten] = field(default_factory=list)
+    damage: str | None = None
 
 
 class Compaction:
@@ -135,10 +139,15 @@ class Compaction:
         if not self.chosen:
             return []
         with self._renewing():
-            return self.hand_over(self.stage())
+            done = self.stage()
+            if not done:
+                self.close()
+                return []
+            return self.hand_over(done)
 
     def stage(self) -> list[StagedWork]:
-        """Let tasks write the new segments; nothing of a log changes."""
+        """Let tasks write the new segments; nothing of a log changes. Of what was chosen, the
+        damaged is left out afterwards."""
         try:
             self._check_room()
             open_staging(
@@ -220,7 +229,19 @@ class Compaction:
                 self._shuffle(shared, number, chosen, done[number])
         self._scan(shared, done)
         self._rewrite(shared, done)
-        return done
+        return self._leave_out_damaged(done)
+
+    def _leave_out_damaged(self, done: list[StagedWork]) -> list[StagedWork]:
+        """What was staged of it goes with all else that no manifest names."""
+        sound = []
+        for chosen, staged in zip(self.chosen, done, strict=True):
+            if staged.damage is None:
+                sound.append((chosen, staged))
+            else:
+                key = chosen.round.topic_partition
+                self.left_out.append(LeftOut(key, staged.damage, is_damaged=True))
+        self.chosen = [chosen for chosen, _ in sound]
+        return [staged for _, staged in sound]
 
     def _scan(self, shared: SharedWork, done: list[StagedWork]) -> None:
         """What can be done at once: whole partitions, and the ranges of the others."""
@@ -251,7 +272,9 @@ class Compaction:
         slices: dict[int, list[Json]] = {}
         for spec, result in zip(specs, self._run(shared, specs), strict=True):
             staged = done[spec["round"]]
-            if spec["do"] == "clean":
+            if DAMAGED in result:
+                staged.damage = result[DAMAGED]
+            elif spec["do"] == "clean":
                 staged.parts.append(read_rewritten(result))
             elif spec["do"] == "slice":
                 slices.setdefault(spec["round"], []).append(result)
@@ -261,6 +284,8 @@ class Compaction:
                 staged.is_transactional |= result["transactional_batches"] > 0
         again = []
         for number, found in slices.items():
+            if done[number].damage is not None:
+                continue
             effort = shared.effort(f"joined-{number:05d}")
             parts = [SliceFound(**each) for each in found if each]
             whole = len(parts) == len(found)
@@ -274,7 +299,7 @@ class Compaction:
     def _rewrite(self, shared: SharedWork, done: list[StagedWork]) -> None:
         specs: list[Json] = []
         for number, (chosen, progressed) in enumerate(zip(self.chosen, done, strict=True)):
-            if chosen.strategy is Strategy.ONE_MAP:
+            if chosen.strategy is Strategy.ONE_MAP or progressed.damage is not None:
                 continue
             groups = list(range(len(groups_of(chosen.round.plan))))
             # Which transactions are under way is known by whoever has written all before.
@@ -284,7 +309,10 @@ class Compaction:
                 for each in apart
             ]
         for spec, result in zip(specs, self._run(shared, specs), strict=True):
-            done[spec["round"]].parts.append(read_rewritten(result))
+            if DAMAGED in result:
+                done[spec["round"]].damage = result[DAMAGED]
+            else:
+                done[spec["round"]].parts.append(read_rewritten(result))
 
     def _run(self, shared: SharedWork, specs: list[Json]) -> list[Json]:
         """One task for each; their results, in the same order."""
@@ -321,7 +349,9 @@ class Compaction:
             .mapInArrow(mark_each(shared, number), RESULT_SCHEMA)
             .collect()
         )
-        progressed.marks, progressed.is_transactional = found_marks(round_, shared.effort("driver"))
+        effort = shared.effort("driver")
+        progressed.damage = found_damage(round_, effort)
+        progressed.marks, progressed.is_transactional = found_marks(round_, effort)
 
     # --- the manifest ---------------------------------------------------------------------------
 

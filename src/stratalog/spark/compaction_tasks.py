@@ -23,6 +23,7 @@ from stratalog.storage.cleaning.outside_work import (
     clean_whole,
     hash_pieces,
     mark_blocks,
+    note_damage,
     rewrite_groups,
     scan_hashes,
     scan_range,
@@ -41,6 +42,8 @@ RESULT_SCHEMA = "number long, result string"
 HASHES_SCHEMA = "low long, high long, place long"
 OFFSETS_SCHEMA = "offset long"
 RENEW_SECONDS = 10.0
+# In the result of a task instead of all else: what is damaged.
+DAMAGED = "damaged"
 
 Json = dict[str, Any]
 
@@ -69,6 +72,7 @@ class SharedWork:
             staging_id=self.staging_id,
             hash_key=self.hash_key,
             map_bytes=self.map_bytes,
+            map_bytes_max=self.map_bytes,
             attempt=f"{name}-{attempt}",
             progress=self._renewer(),
         )
@@ -110,7 +114,8 @@ def _numbers(batch: "pyarrow.RecordBatch") -> list[int]:
 
 @contextmanager
 def _sources_of(round_: OutsideRound) -> Iterator[None]:
-    """Whoever reads a segment that somebody has replaced meanwhile meets nonsense: say why."""
+    """Whoever reads a segment that somebody has replaced meanwhile meets nonsense: say why. A
+    segment that is damaged is an error of its partition alone."""
     try:
         yield
     except (CorruptSegmentError, DiskError):
@@ -128,8 +133,12 @@ def _do(shared: SharedWork, number: int, spec: Json) -> Json:
     round_ = shared.round(spec["round"])
     effort = shared.effort(f"{number:05d}")
     effort = replace(effort, map_bytes=spec.get("map_bytes", effort.map_bytes))
-    with _sources_of(round_):
-        return _do_in(round_, effort, spec)
+    try:
+        with _sources_of(round_):
+            return _do_in(round_, effort, spec)
+    except CorruptSegmentError as error:
+        # The error of a task would end the job, and with it the work on all other partitions.
+        return {DAMAGED: str(error)}
 
 
 def _do_in(round_: OutsideRound, effort: Effort, spec: Json) -> Json:
@@ -174,9 +183,12 @@ def hash_each(
             for piece in _numbers(batch):
                 found = HashesFound()
                 effort = shared.effort(f"hashes-{number:05d}-{piece:05d}")
-                with _sources_of(round_):
-                    for columns in scan_hashes(round_, pieces[piece], effort, found):
-                        yield _columns(columns, ("low", "high", "place"))
+                try:
+                    with _sources_of(round_):
+                        for columns in scan_hashes(round_, pieces[piece], effort, found):
+                            yield _columns(columns, ("low", "high", "place"))
+                except CorruptSegmentError as error:
+                    note_damage(round_, effort, str(error))
 
     return run
 

@@ -7,10 +7,11 @@ A directory may be in use: see ``check_looks``.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from stratalog.storage.check_directory import ReadMetadata, check_directory
 from stratalog.storage.check_looks import (
     Look,
     Offsets,
@@ -129,14 +130,17 @@ class CheckRun:
         submit: Submit = at_once,
         progress: Progress | None = None,
         wait: Callable[[], None] = lambda: None,
+        read_metadata: ReadMetadata | None = None,
     ) -> None:
         """``is_live`` None: asked of the directory's lock. ``wait`` is called between two looks
-        at a directory in use, so that what was being written can be finished."""
+        at a directory in use, so that what was being written can be finished. ``read_metadata``:
+        see ``check_directory``."""
         self._files = ReadOnlyFileSystem(files)
         self._is_live = is_live
         self._submit = submit
         self._progress = progress
         self._wait = wait
+        self._read_metadata = read_metadata
 
     def check(self, path: str) -> DirectoryReport:
         """Check what ``path`` names; raises ``LogDirectoryError`` if it names no log."""
@@ -156,14 +160,25 @@ class CheckRun:
         if is_live is None:
             is_live = lock_owner(f"{found.log_directory}/{LOCK_FILE}") is not None
         report = DirectoryReport(path, is_live=is_live)
-        offsets, findings = read_checkpoints(self._files, found.log_directory)
-        report.findings += [*findings, *foreign_findings(found.foreign)]
-        for replica in self._reports(found, offsets, is_live=is_live):
+        beside = check_directory(
+            self._files,
+            found.log_directory,
+            is_live=is_live,
+            read_metadata=self._read_metadata,
+            wait=self._wait,
+        )
+        offsets, wrong = read_checkpoints(self._files, found.log_directory)
+        report.findings += [*beside.findings, *wrong, *foreign_findings(found.foreign)]
+        for replica in self._reports(
+            found, offsets, is_live=is_live, not_compacted=beside.not_compacted
+        ):
             report.replicas.append(replica)
             report.findings += replica.findings
         return report
 
-    def _reports(self, found: Found, offsets: Offsets, *, is_live: bool) -> Iterator[ReplicaReport]:
+    def _reports(
+        self, found: Found, offsets: Offsets, *, is_live: bool, not_compacted: Collection[str]
+    ) -> Iterator[ReplicaReport]:
         """The reports in order; some replicas ahead are already being read meanwhile."""
         looks = ReplicaLooks(
             self._files,
@@ -171,6 +186,7 @@ class CheckRun:
             submit=self._submit,
             progress=self._progress,
             wait=self._wait,
+            not_compacted=not_compacted,
         )
         ahead: deque[tuple[str, dict[str, int], Look]] = deque()
         for directory in found.replicas:

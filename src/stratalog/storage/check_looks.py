@@ -29,7 +29,7 @@ from stratalog.storage.check_segment import Progress, SegmentFacts
 from stratalog.storage.checkpoint import read_offsets
 from stratalog.storage.files import FileSystem
 from stratalog.storage.findings import Finding, Kind, error, warning
-from stratalog.storage.inspection import Found, find_replicas, list_replica
+from stratalog.storage.inspection import Found, find_replicas, list_replica, topic_partition_of
 from stratalog.storage.layout import (
     LOG_START_CHECKPOINT,
     OFFSET_CHECKPOINTS,
@@ -64,13 +64,16 @@ class ReplicaLooks:
         submit: Submit = at_once,
         progress: Progress | None = None,
         wait: Callable[[], None] = lambda: None,
+        not_compacted: Collection[str] = (),
     ) -> None:
-        """``wait`` is called between two looks, so that what was being written can be finished."""
+        """``wait`` is called between two looks, so that what was being written can be finished;
+        ``not_compacted``: topics of which that is known."""
         self._files = files
         self._is_live = is_live
         self._submit = submit
         self._progress = progress
         self._wait = wait
+        self._not_compacted = not_compacted
 
     def begin(
         self, directory: str, offsets: dict[str, int], *, known: Iterable[SegmentFacts] = ()
@@ -115,6 +118,7 @@ class ReplicaLooks:
             progress=self._progress,
             kept=kept,
             known=known,
+            may_be_compacted=topic_partition_of(directory).topic not in self._not_compacted,
         )
 
 

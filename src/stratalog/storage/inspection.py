@@ -15,6 +15,7 @@ from stratalog.errors import DiskError, LogDirectoryError, TopicNameError, Unfin
 from stratalog.storage.files import Entry, FileSystem
 from stratalog.storage.layout import (
     DELETE_DIRECTORY,
+    DELETED_SUFFIX,
     LEADER_EPOCH_CHECKPOINT,
     LOCK_FILE,
     LOG_SUFFIX,
@@ -61,7 +62,11 @@ class SegmentFiles:
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """One listing of a replica's directory; segments and snapshots in order of their offsets."""
+    """One listing of a replica's directory; segments and snapshots in order of their offsets.
+
+    ``leaving`` are base offsets whose ``.log`` is to be deleted: it is renamed before its indexes.
+    ``is_swapping``: a cleaned segment is taking the place of others.
+    """
 
     directory: str
     topic_partition: TopicPartition
@@ -69,6 +74,8 @@ class Replica:
     snapshots: tuple[int, ...] = ()
     orphans: tuple[str, ...] = ()
     other_files: frozenset[str] = field(default_factory=frozenset)
+    leaving: frozenset[int] = field(default_factory=frozenset)
+    is_swapping: bool = False
 
     @property
     def log_directory(self) -> str:
@@ -102,7 +109,8 @@ def list_replica(files: FileSystem, directory: str) -> Replica:
     directory = _plain(directory)
     topic_partition = topic_partition_of(directory)
     sizes: dict[int, dict[str, Entry]] = {}
-    snapshots, others = [], set()
+    snapshots, others, leaving = [], set(), set()
+    is_swapping = False
     for entry in _entries(files, directory):
         parsed = parse_segment_file(entry.name)
         if entry.is_directory:
@@ -113,6 +121,10 @@ def list_replica(files: FileSystem, directory: str) -> Replica:
             snapshots.append(parsed.offset)
         elif not parsed.state:
             sizes.setdefault(parsed.offset, {})[parsed.kind] = entry
+        elif parsed.state == DELETED_SUFFIX and parsed.kind == LOG_SUFFIX:
+            leaving.add(parsed.offset)
+        elif parsed.state == SWAP_SUFFIX:
+            is_swapping = True
     segments = [
         SegmentFiles(
             directory,
@@ -136,6 +148,8 @@ def list_replica(files: FileSystem, directory: str) -> Replica:
         tuple(sorted(snapshots)),
         tuple(sorted(orphans)),
         frozenset(others),
+        frozenset(leaving),
+        is_swapping,
     )
 
 

@@ -46,7 +46,8 @@ def compact(
 ) -> CompactResult:
     """Compact partitions of topics of ``log_dir``, which driver and workers see.
 
-    As a cleaner does, only those that are dirty enough, unless ``force``. ``memory`` is what an
+    As a cleaner does, only those that are dirty enough, unless ``force``; of those that are
+    damaged nothing is changed, and ``CompactResult.damaged`` says where. ``memory`` is what an
     executor has, as ``spark.executor.memory``, which is taken if it is not given. ``dry_run`` says
     what would be done, and why. ``config`` are settings of the broker, for when it does not run.
     """
@@ -106,6 +107,11 @@ class CompactResult:
     )  # fmt: skip
 
     @property
+    def damaged(self) -> list[LeftOut]:
+        """Of what was left out, what somebody has to repair first."""
+        return [each for each in self.left_out if each.is_damaged]
+
+    @property
     def bytes_before(self) -> int:
         return sum(each.bytes_before for each in self.chosen)
 
@@ -151,7 +157,12 @@ class CompactResult:
             "bytes_after": None if self.is_dry else self.bytes_after,
             "partitions": partitions,
             "left_out": [
-                {**each.topic_partition._asdict(), "reason": each.reason} for each in self.left_out
+                {
+                    **each.topic_partition._asdict(),
+                    "reason": each.reason,
+                    "is_damaged": each.is_damaged,
+                }
+                for each in self.left_out
             ],
         }
 

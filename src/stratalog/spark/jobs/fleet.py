@@ -7,51 +7,16 @@ agree on the id of a topic. No two directories have the same id: one would be a 
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stratalog.config.properties import parse_properties
-from stratalog.errors import ConfigError, DiskError
-from stratalog.storage.files import FileSystem, read_file
+from stratalog.storage.check_directory import DirectoryIdentity
 from stratalog.storage.findings import Finding, Kind, error
 from stratalog.storage.layout import (
     META_PROPERTIES,
     PARTITION_METADATA,
     parse_replica_directory,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class DirectoryIdentity:
-    """What ``meta.properties`` says; empty where it says nothing."""
-
-    path: str
-    cluster_id: str = ""
-    node_id: str = ""
-    directory_id: str = ""
-
-    @property
-    def broker(self) -> tuple[str, str] | None:
-        """Whose directory it is, if that is known."""
-        return (self.cluster_id, self.node_id) if self.cluster_id and self.node_id else None
-
-
-def read_identity(files: FileSystem, path: str) -> tuple[DirectoryIdentity, list[Finding]]:
-    place = f"{path}/{META_PROPERTIES}"
-    try:
-        if not files.exists(place):
-            return DirectoryIdentity(path), []
-        said = parse_properties(read_file(files, place))
-    except (ConfigError, DiskError, ValueError) as failure:
-        return DirectoryIdentity(path), [error(Kind.METADATA, place, str(failure))]
-    node_id = said.get("node.id", said.get("broker.id", ""))
-    identity = DirectoryIdentity(
-        path, said.get("cluster.id", ""), node_id, said.get("directory.id", "")
-    )
-    if not node_id:
-        return identity, [error(Kind.METADATA, place, "says neither node.id nor broker.id")]
-    return identity, []
 
 
 def distinct(paths: Iterable[str | os.PathLike[str]]) -> list[str]:

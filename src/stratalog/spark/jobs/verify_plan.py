@@ -25,13 +25,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ReplicaToCheck:
-    """``offsets`` are what checkpoints say of it; ``directory_id`` that of its log directory."""
+    """``offsets`` are what checkpoints say of it; ``directory_id`` that of its log directory.
+    ``not_compacted`` is its topic, if that is known of it."""
 
     log_directory: str
     path: str
     is_live: bool
     directory_id: str = ""
     offsets: dict[str, int] = field(default_factory=dict)
+    not_compacted: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +76,19 @@ def replicas_of(
     *,
     is_live: bool,
     directory_id: str,
+    not_compacted: frozenset[str] = frozenset(),
 ) -> list[ReplicaToCheck]:
     return [
         ReplicaToCheck(
-            log_directory, path, is_live, directory_id, offsets.get(topic_partition_of(path), {})
+            log_directory,
+            path,
+            is_live,
+            directory_id,
+            offsets.get(key, {}),
+            not_compacted & {key.topic},
         )
         for path in paths
+        for key in [topic_partition_of(path)]
     ]
 
 

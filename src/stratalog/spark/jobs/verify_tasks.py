@@ -110,7 +110,9 @@ def check_replica(
         _check_place(files, replica)
     except DiskError as failure:  # this host sees it, and cannot read it
         return _row(replica, unread_report(replica.path, failure), "")
-    looks = ReplicaLooks(files, is_live=replica.is_live, wait=wait)
+    looks = ReplicaLooks(
+        files, is_live=replica.is_live, wait=wait, not_compacted=replica.not_compacted
+    )
     look = looks.begin(replica.path, replica.offsets, known=known)
     return _row(replica, looks.settle(replica.path, replica.offsets, look), _topic_id(replica))
 

@@ -15,12 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING, Any
 
-from stratalog.spark.jobs.fleet import (
-    DirectoryIdentity,
-    check_fleet,
-    distinct,
-    read_identity,
-)
+from stratalog.metadata.kept_store import not_compacted_topics
+from stratalog.spark.jobs.fleet import check_fleet, distinct
 from stratalog.spark.jobs.progress import Progress, told
 from stratalog.spark.jobs.verify_plan import (
     ReplicaToCheck,
@@ -40,7 +36,13 @@ from stratalog.spark.jobs.verify_tasks import (
     replica_batch,
 )
 from stratalog.spark.session import task_slots
-from stratalog.storage.check_looks import find_each, foreign_findings, read_checkpoints
+from stratalog.storage.check_directory import DirectoryIdentity, check_directory
+from stratalog.storage.check_looks import (
+    LOOK_AGAIN_AFTER_S,
+    find_each,
+    foreign_findings,
+    read_checkpoints,
+)
 from stratalog.storage.files import FileSystem, OsFileSystem
 from stratalog.storage.findings import Finding, Severity
 from stratalog.storage.inspection import Found
@@ -203,14 +205,25 @@ def _look_at(files: FileSystem, found: Found, is_live: bool | None) -> _Director
     root = found.log_directory
     if is_live is None:
         is_live = lock_owner(f"{root}/{LOCK_FILE}") is not None
-    identity, told_of = read_identity(files, root)
+    beside = check_directory(
+        files,
+        root,
+        is_live=is_live,
+        read_metadata=not_compacted_topics,
+        wait=lambda: time.sleep(LOOK_AGAIN_AFTER_S),
+    )
     # Before anything is listed that may have moved on.
     offsets, wrong = read_checkpoints(files, root)
     replicas = replicas_of(
-        root, found.replicas, offsets, is_live=is_live, directory_id=identity.directory_id
+        root,
+        found.replicas,
+        offsets,
+        is_live=is_live,
+        directory_id=beside.identity.directory_id,
+        not_compacted=beside.not_compacted,
     )
-    findings = [*told_of, *wrong, *foreign_findings(found.foreign)]
-    return _Directory(root, is_live, identity, replicas, findings)
+    findings = [*beside.findings, *wrong, *foreign_findings(found.foreign)]
+    return _Directory(root, is_live, beside.identity, replicas, findings)
 
 
 def _run(spark: SparkSession, plan: VerifyPlan) -> list[dict[str, Any]]:

@@ -35,14 +35,15 @@ def estimate_round(plan: RoundPlan) -> Estimate:
     offsets = max(plan.upper_bound_offset - plan.first_dirty_offset, 0)
     all_offsets = plan.upper_bound_offset - plan.sources[0].base_offset
     survey = KeySurvey(plan.first_dirty_offset)
+    sampled_bytes = 0
     for source, position in _places(plan):
         with suppress(CorruptBatchError, DiskError):
-            _feed(plan.files, source, position, survey)
+            sampled_bytes += _feed(plan.files, source, position, survey)
     keyed = survey.records - survey.null_keys
     if keyed <= 0:
         return Estimate(offsets, all_offsets)
     found = min(survey.estimated_keys, keyed)
-    records = min(offsets, _records(plan, survey))
+    records = min(offsets, _records(plan, survey, sampled_bytes))
     keys = max(1, min(records, extrapolate(found, keyed, records)))
     # Of the clean part, as many to a byte as in the dirty one.
     size_bytes = sum(each.size_bytes for each in plan.sources)
@@ -64,13 +65,12 @@ def extrapolate(found: int, sampled: int, records: int) -> int:
     return math.ceil(high * -math.expm1(-records / high))
 
 
-def _records(plan: RoundPlan, survey: KeySurvey) -> int:
+def _records(plan: RoundPlan, survey: KeySurvey, sampled_bytes: int) -> int:
     """By the size of what was sampled: offsets that compaction took away hold no record."""
-    sampled_bytes = SAMPLE_BYTES * max(1, len(_places(plan)))
     dirty_bytes = _dirty_bytes(plan)
     if dirty_bytes <= sampled_bytes:
         return survey.records
-    return math.ceil(1.2 * survey.records * dirty_bytes / sampled_bytes)
+    return math.ceil(1.2 * survey.records * dirty_bytes / max(1, sampled_bytes))
 
 
 def _dirty_bytes(plan: RoundPlan) -> int:
@@ -103,12 +103,15 @@ def _positions(plan: RoundPlan, source: Source, count: int) -> list[int]:
     return [first, *entries[step::step]][:count]
 
 
-def _feed(files: FileSystem, source: Source, position: int, survey: KeySurvey) -> None:
+def _feed(files: FileSystem, source: Source, position: int, survey: KeySurvey) -> int:
+    """How many bytes of batches were there: a small segment has less than a sample."""
     file = files.open(source.path, writable=False)
     try:
         size = min(SAMPLE_BYTES, source.size_bytes - position)
         piece = file.read_at(position, size)
-        if not survey.feed(piece, position) and survey.wanted_bytes <= source.size_bytes - position:
-            survey.feed(file.read_at(position, survey.wanted_bytes), position)
+        fed_bytes = survey.feed(piece, position)
+        if not fed_bytes and survey.wanted_bytes <= source.size_bytes - position:
+            fed_bytes = survey.feed(file.read_at(position, survey.wanted_bytes), position)
+        return fed_bytes
     finally:
         file.close()

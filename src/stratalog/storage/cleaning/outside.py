@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stratalog.config import BrokerConfig
-from stratalog.errors import StratalogError
+from stratalog.errors import LogDamagedError, StratalogError
 from stratalog.storage.checkpoint import format_id
 from stratalog.storage.cleaning.cleaner import LogCleaner
 from stratalog.storage.cleaning.planning import CleaningPlan
@@ -39,10 +39,11 @@ class _Lease:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A partition that no round was planned for, and why."""
+    """A partition that is not compacted, and why; ``is_damaged``: until somebody repairs it."""
 
     topic_partition: TopicPartition
     reason: str
+    is_damaged: bool = False
 
     @classmethod
     def elsewhere(cls, key: TopicPartition, log_dir: str) -> "LeftOut":
@@ -112,7 +113,7 @@ class OutsideRounds:
                 return LeftOut(key, reason)
             return self._describe(log, plan_round(log, plan, now_ms=now_ms))
         except StratalogError as error:
-            return LeftOut(key, str(error))
+            return LeftOut(key, str(error), isinstance(error, LogDamagedError))
 
     def _describe(self, log: Log, plan: RoundPlan) -> OutsideRound:
         config = self._config()

@@ -13,7 +13,7 @@ None changes a log: all that they write lies in staging directories.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from typing_extensions import Buffer
@@ -47,18 +47,21 @@ _SLOT_BYTES = 24
 _NO_KEYS_BYTES = _SLOT_BYTES * 64
 MAP_BYTES_MAX = 2**31 - 1
 _TRANSACTIONAL = "-transactional"
+_DAMAGED = ".damaged"
 
 Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """What a task may use, and what all tasks of a compaction share."""
+    """What a task may use, and what all tasks of a compaction share. ``map_bytes`` are those of a
+    map for as many keys as are expected, ``map_bytes_max`` what it may use for map and marks."""
 
     staging_id: str
     hash_key: bytes
     map_bytes: int
     attempt: str
+    map_bytes_max: int = 0
     progress: Progress = field(default=lambda _bytes: None, compare=False)
 
     def make_map(self, round_: OutsideRound, *, holds_keys: bool = True) -> OffsetMap:
@@ -98,12 +101,18 @@ def groups_of(plan: RoundPlan) -> list[list[Source]]:
 
 
 def clean_whole(round_: OutsideRound, effort: Effort) -> Rewritten:
-    """With one map. Should it turn out too small, the keys are taken in ranges after all."""
+    """With one map. Should it turn out too small, the keys are taken in ranges after all, with as
+    large a map as there may be: each range is another look at the log."""
     work = effort.work(round_)
     staged = _staged_round(round_, work, effort)
     staged.build_map()
     groups = groups_of(round_.plan)
     if staged.stats.end_offset < round_.plan.upper_bound_offset:
+        del staged, work  # the smaller map makes room
+        marks_bytes = 2 * span_of(round_.plan).size_bytes
+        map_bytes = max(effort.map_bytes, effort.map_bytes_max - marks_bytes)
+        effort = replace(effort, map_bytes=map_bytes)
+        work = effort.work(round_)
         path, keys = _scan(round_, HashRange(0, 2**64 - 1), effort, work)
         staged = _staged_round(round_, work, effort)
         staged.use_marks([path])
@@ -218,6 +227,27 @@ def scan_hashes(
     found.keys = scan.found
     suffix = _TRANSACTIONAL if scan.found.transactional_batches else ""
     found.path = _write_marks(marks, round_, effort, suffix)
+
+
+def note_damage(round_: OutsideRound, effort: Effort, sentence: str) -> None:
+    """For ``found_damage``: a task whose rows are somebody else's can return nothing."""
+    directory = effort.directory(round_)
+    make_staging_directory(round_.plan.files, directory)
+    path = f"{directory}/{effort.attempt}{_DAMAGED}"
+    file = round_.plan.files.open(path, create=True)
+    try:
+        file.write_at(0, [sentence.encode()])
+    finally:
+        file.close()
+    check_held(round_.plan, effort.staging_id)
+
+
+def found_damage(round_: OutsideRound, effort: Effort) -> str | None:
+    """What a task has noted, if one has."""
+    directory, files = effort.directory(round_), round_.plan.files
+    names = (entry.name for entry in files.list(directory))
+    noted = min((name for name in names if name.endswith(_DAMAGED)), default=None)
+    return None if noted is None else read_file(files, f"{directory}/{noted}").decode()
 
 
 def found_marks(round_: OutsideRound, effort: Effort) -> tuple[list[str], bool]:

@@ -111,15 +111,15 @@ class CommitJournal:
     # --- reading ------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Read what is there, and go on behind it; CorruptFileError if it cannot be read."""
-        if self.read():
+        """Read what is there, and cut off what a crash left; CorruptFileError if it cannot be."""
+        if self.read() is not None:
             self._cut()
 
-    def read(self) -> bool:
-        """As ``load``, for who does not own the directory. True if something of a record that a
-        crash has cut lies behind the last whole one."""
+    def read(self) -> int | None:
+        """Read what is there and change nothing; where the rest of a record begins that a crash
+        left, if it did. CorruptFileError as for ``load``."""
         if not self._files.exists(self.path):
-            return False
+            return None
         content = read_file(self._files, self.path)
         for line, record in self._records(content):
             try:
@@ -134,7 +134,7 @@ class CommitJournal:
         if self._number < self._rewritten_number:
             raise self._corrupt(self._end, f"record {self._number + 1} cannot be read")
         self._exists = True
-        return self._end < len(content)
+        return self._end if self._end < len(content) else None
 
     def _records(self, content: bytes) -> Iterator[tuple[bytes, dict[str, Any]]]:
         position = 0
