@@ -8,7 +8,6 @@ partition is listed again, and copied anew as far as it has changed.
 
 import errno
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from stratalog.handover.backup_commits import last_versions, refuse_open_commits
 from stratalog.handover.backup_controller import copy_controller
 from stratalog.handover.backup_facts import KnownDirectory, learn_topics, topic_id_in
 from stratalog.handover.backup_side_files import producer_ids, read_indexes, read_snapshots
+from stratalog.handover.backup_topics import describe_topics, seen_topics
 from stratalog.scans.errors import DataLostError, MissingTopicError
 from stratalog.scans.leasing import Holding, LeaseRenewal, hold, release
 from stratalog.scans.places import SegmentPlaces
@@ -51,21 +51,20 @@ from stratalog.storage.backup.manifest import (
     is_id,
 )
 from stratalog.storage.backup.store import BackupStore
-from stratalog.storage.checkpoint import format_id, read_epochs
+from stratalog.storage.checkpoint import read_epochs
 from stratalog.storage.commits.journal import Committed
 from stratalog.storage.directory import LogDirectory
 from stratalog.storage.files import File, FileSystem, OsFileSystem
-from stratalog.storage.inspection import ListedSegment, find_replicas
+from stratalog.storage.inspection import ListedSegment
 from stratalog.storage.layout import (
     LEADER_EPOCH_CHECKPOINT,
     LOG_SUFFIX,
     TopicPartition,
-    parse_replica_directory,
     replica_directory,
     segment_file,
 )
 from stratalog.storage.readonly import ReadOnlyFileSystem
-from stratalog.topic_names import CLUSTER_METADATA_TOPIC, KAFKAS_OWN_TOPICS, broken_name_rule
+from stratalog.topic_names import KAFKAS_OWN_TOPICS
 
 _ALL = ScanIsolation.READ_UNCOMMITTED
 _TRIES = 5
@@ -121,7 +120,7 @@ def back_up(
     # First of all: whatever was written before it is in what is looked at from here on.
     created_ms = clock.now_ms()
     known = learn_topics(files, log_dir)
-    seen = _seen_topics(files, log_dir)
+    seen = seen_topics(files, log_dir)
     if known.owner.kind == "none":
         refuse_open_commits(files, log_dir, chosen.topics)
     committed = last_versions(files, log_dir)
@@ -171,22 +170,12 @@ def _snapshot(files: FileSystem, log_dir: str, options: BackupOptions) -> Direct
 def _topics(files: FileSystem, log_dir: str, options: BackupOptions) -> tuple[str, ...]:
     if options.topics:
         return tuple(dict.fromkeys(options.topics))
-    names = _seen_topics(files, log_dir)
+    names = seen_topics(files, log_dir)
     if not options.include_internal:
         names -= KAFKAS_OWN_TOPICS
     if not names:
         raise BackupError(f"{log_dir} holds no topic that could be backed up")
     return tuple(sorted(names))
-
-
-def _seen_topics(files: FileSystem, log_dir: str) -> set[str]:
-    """All that lie there, but for what is no topic of anybody's."""
-    found = find_replicas(files, log_dir)
-    if not found.is_log_directory:
-        raise BackupError(f"{log_dir} is one replica; name the log directory, and --topic")
-    names = (parse_replica_directory(Path(each).name) for each in found.replicas)
-    topics = {each.topic_partition.topic for each in names if not each.state}
-    return {each for each in topics - {CLUSTER_METADATA_TOPIC} if broken_name_rule(each) is None}
 
 
 def source_path(log_dir: str) -> str:
@@ -254,7 +243,14 @@ class _Backup:
                 # So that a crash after hours does not lose all of them.
                 settled_bytes = self.copier.read_bytes
                 settle()
-        kept = tuple(self._topics(topics))
+        kept, notes = describe_topics(
+            topics,
+            self.topic_ids,
+            self.known,
+            deleted=self.deleted,
+            made_anew=self.made_anew,
+        )
+        self.notes += notes
         left_out = tuple(sorted(self.seen - {each.name for each in kept}))
         manifest = BackupManifest(
             backup_id=backup_id,
@@ -314,45 +310,6 @@ class _Backup:
             owner=self.snapshot.owner.kind,
             next_producer_id=next_producer_id,
         )
-
-    def _topics(self, found: Mapping[str, Sequence[PartitionBackup]]) -> Iterator[TopicBackup]:
-        ids = {
-            name: self.topic_ids[TopicPartition(name, partitions[0].partition)]
-            for name, partitions in found.items()
-        }
-        times = Counter(ids.values())
-        self.notes += [
-            f"{name} was deleted while it was backed up, and is left out"
-            for name in sorted(self.deleted)
-        ]
-        for name, partitions in found.items():
-            if name in self.deleted:
-                continue  # what was copied of it before is a part
-            known, topic_id = self.known.topics.get(name), ids[name]
-            known_id = format_id(known.topic_id) if known and known.topic_id else ""
-            if topic_id and times[topic_id] > 1 and topic_id != known_id:
-                others = sorted(other for other in ids if ids[other] == topic_id and other != name)
-                self.notes.append(
-                    f"the id of {name} is left out, since {others[0]} has the same: was one "
-                    "copied from the other by hand?"
-                )
-                topic_id = ""
-            if name in self.made_anew or (topic_id and known_id and topic_id != known_id):
-                self.notes.append(
-                    f"{name} was deleted and made anew while it was backed up, and is left out"
-                )
-                continue
-            if known is None or known.configs is None:
-                self.notes.append(f"the configs of {name} are not known: {self.known.how}")
-            yield TopicBackup(
-                name=name,
-                topic_id=topic_id or known_id,
-                partition_count=max(
-                    partitions[-1].partition + 1, 0 if known is None else known.partition_count
-                ),
-                configs=None if known is None else known.configs,
-                partitions=tuple(partitions),
-            )
 
     def _app_versions(
         self, kept: Sequence[TopicBackup], left_out: Sequence[str]
