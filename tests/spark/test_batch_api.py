@@ -7,6 +7,10 @@ import pytest
 from batch_loads import load, places
 from topics import START_MS, record, write_topic
 
+pytest.importorskip("pyspark")
+
+from pyspark.errors import AnalysisException, ParseException
+
 import stratalog
 from stratalog import spark as stratalog_spark
 from stratalog.records import Record
@@ -74,6 +78,17 @@ def test_a_plan_tells_what_is_read(spark: Any, tmp_path: Path) -> None:
     assert 0 < one.bytes_kept <= whole.bytes_total / 4
     assert (whole.partitions_kept, one.partitions_kept) == (4, 1)
     assert "bytes are read" in one.lines()[0]
+
+
+@pytest.mark.parametrize(("where", "word"), [("offst > 3", "offst"), ("no SQL at all", "at")])
+def test_a_condition_that_is_none_is_refused_by_a_scan_and_its_plan(
+    spark: Any, tmp_path: Path, where: str, word: str
+) -> None:
+    write_topic(tmp_path, "orders", 1, 1)
+
+    for asked in (stratalog_spark.scan, stratalog_spark.explain):
+        with pytest.raises((AnalysisException, ParseException), match=rf"[`']{word}[`']"):
+            asked(spark, str(tmp_path), topic="orders", where=where)
 
 
 def test_a_wrong_option_of_a_scan_is_told_in_python(spark: Any, tmp_path: Path) -> None:

@@ -77,13 +77,17 @@ def explain(
       stratalog scan explain --log-dir data --start 1000 --end 2026-01-31T12:00:00+00:00
     """
     from stratalog.scans.api import plan
+    from stratalog.scans.condition_check import check_condition
     from stratalog.scans.errors import ScanOptionError
     from stratalog.scans.explain import explain_plan
     from stratalog.scans.where import parse_where
 
-    # What a scan cannot decide, whoever filters its rows does; it prunes nothing.
-    parsed = None if where is None else parse_where(where, time_zone)
     with waiting("planning"), refused_as_usage(ScanOptionError):
+        parsed = None
+        if where is not None:
+            check_condition(where)
+            # What a scan cannot decide, whoever filters its rows does; it prunes nothing.
+            parsed = parse_where(where, time_zone)
         found = explain_plan(
             plan(
                 log_dir,

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from stratalog.scans.columns import KAFKA_COLUMNS, check_columns, gap_schema, scan_schema
+from stratalog.scans.condition_check import check_condition
 from stratalog.scans.errors import ScanOptionError
 from stratalog.scans.leasing import hold_tasks, release
 from stratalog.scans.planning import ScanPlan, plan_scan
@@ -184,6 +185,7 @@ def _where(given: str | Where | None, key: bytes | None, time_zone: str) -> Wher
     if key is not None and not isinstance(key, bytes):
         raise ScanOptionError("key", repr(key), "keys are bytes; a text needs .encode()")
     if isinstance(found, str):
+        check_condition(found)
         parsed = parse_where(found, time_zone)
         if parsed.left:
             raise ScanOptionError(

@@ -140,6 +140,8 @@ def explain(
 
     given = _source_options(path, topic, options)
     if where is not None:
+        # Spark's own analysis refuses what is no condition, and names it.
+        _ = _scan(spark, given, where, None).schema
         given[WHERE_OPTION] = write_where(parse_where(where, _time_zone(spark)).where)
     parsed = SourceOptions.parse(given, is_streaming=False)
     taken = take_snapshot(parsed.path, parsed.selection, isolation=parsed.isolation)
