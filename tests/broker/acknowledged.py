@@ -179,7 +179,7 @@ class IdempotentProducing(Client):
 
 
 class CarelessProducing(Client):
-    """acks=1: nothing was promised, so nothing is remembered."""
+    """acks=1, to a topic that retention shortens all the time: nothing is remembered."""
 
     def run(self) -> None:
         producer = Producer({**self.settings, "acks": 1, "message.timeout.ms": 2000})

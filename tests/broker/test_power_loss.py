@@ -1,7 +1,7 @@
 """The machine of a broker loses its power, at any operation of its disk, again and again.
 
-With ``log.flush.on.ack`` (the default): nothing acknowledged with acks=all is lost or there twice,
-nothing that a consumer was given vanishes, whatever acks its producer used; committed offsets stay,
+With ``log.flush.on.ack`` (the default): nothing acknowledged is lost, and nothing of an idempotent
+producer is there twice; nothing that a consumer was given vanishes; committed offsets stay,
 producer ids are never given again, topics are as they were told to be. Without it the broker starts
 again, and what is left of a log is where it was.
 """
@@ -228,7 +228,8 @@ class World:
                     self.promises.append(Produced(place, answer.base_offset, *each))
 
     async def make_noise(self, port: int, rounds: int) -> None:
-        """acks=1 and acks=0: promised is only what consumers see of it."""
+        """acks=1, which is promised when it is answered, and acks=0, of which only what consumers
+        see is."""
         async with WireClient.connect(port) as client:
             for number in range(rounds):
                 acks = number % 2
@@ -241,6 +242,7 @@ class World:
                         self.check_taken(ErrorCode.KAFKA_STORAGE_ERROR)
                         raise AssertionError("a connection was closed") from error
                     self.check_taken(answer.error_code)
+                    self.promises.append(Produced(NOISE, answer.base_offset, number, 2))
 
     async def consume(self, port: int, place: tuple[str, int], rounds: int) -> None:
         """Reads from where the group stands, and commits."""

@@ -87,6 +87,18 @@ def test_two_idempotent_producers_do_not_disturb_each_other(client: Any, topic: 
     assert [each.value for each in received[1::2]] == [b"second %d" % n for n in range(5)]
 
 
+@pytest.mark.parametrize("acks", [1, -1])
+def test_what_was_answered_can_be_seen_at_once(
+    client: Any, admin: Any, partition: TopicPartition, acks: int
+) -> None:
+    producer, consumer = client.producer(acks=acks), client.consumer()
+
+    for number in range(1, 21):
+        producer.send(partition.topic, [Record(b"v", partition=0)])
+        assert consumer.bounds(partition)[1] == number
+        assert admin.delete_records({partition: number}) == {partition: number}
+
+
 @pytest.mark.parametrize("acks", [0, 1, -1])
 def test_every_acks_setting_delivers(client: Any, topic: str, acks: int) -> None:
     sent = [Record(b"%d" % number, partition=0) for number in range(50)]

@@ -20,6 +20,7 @@ from stratalog.errors import (
     UnknownLogError,
 )
 from stratalog.records import AppendOrigin
+from stratalog.replication.delayed import DISK_WAIT_MS
 from stratalog.replication.parts import (
     AppendResult,
     FetchPartition,
@@ -48,9 +49,11 @@ def waiting(node: Node) -> tuple[int, int, int]:
 # --- appending --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("acks", [0, 1])
-def test_who_does_not_ask_for_all_is_answered_when_the_leader_has_it(acks: int) -> None:
-    node = Node(1, flush_on_ack=True)
+@pytest.mark.parametrize(("acks", "flush_on_ack"), [(0, True), (0, False), (1, False)])
+def test_who_waits_for_no_disk_is_answered_when_the_leader_has_it(
+    acks: int, flush_on_ack: bool
+) -> None:
+    node = Node(1, flush_on_ack=flush_on_ack)
     node.lead(replicas=(1, 2))
 
     (answer,) = node.produce(acks=acks)
@@ -59,6 +62,59 @@ def test_who_does_not_ask_for_all_is_answered_when_the_leader_has_it(acks: int) 
     assert (answer.info.first_offset, answer.error) == (0, None)
     assert node.log().high_watermark == 0
     assert node.appended == [node.log()], "there is something to flush"
+
+
+def test_what_acks_one_was_answered_can_be_seen() -> None:
+    node = Node(1, flush_on_ack=True)
+    node.lead()
+    seen: list[int] = []
+
+    node.replicas.append_records(
+        {ORDERS: batch()},
+        lambda _results: seen.append(node.log().high_watermark),
+        required_acks=1,
+        timeout_ms=0,
+    )
+    assert seen == []
+    node.flush()
+
+    assert seen == [1]
+
+
+def test_acks_one_waits_for_the_disk_of_the_leader_and_for_no_follower() -> None:
+    node = Node(1, flush_on_ack=True)
+    node.lead(replicas=(1, 2))
+    answers = node.produce(acks=1)
+    assert answers == []
+
+    node.flush()
+
+    assert [answer.error for answer in answers] == [None]
+    assert node.log().high_watermark == 0, "the follower has fetched nothing"
+
+
+@pytest.mark.parametrize("acks", [1, -1])
+def test_the_timeout_of_a_client_is_not_that_of_the_leaders_own_disk(acks: int) -> None:
+    node = Node(1, flush_on_ack=True)
+    node.lead()
+    answers = node.produce(acks=acks, timeout_ms=0)
+    node.advance(DISK_WAIT_MS - 1)
+    assert answers == []
+
+    node.advance(1)
+
+    assert [type(answer.error) for answer in answers] == [RequestTimedOutError]
+
+
+def test_acks_one_is_refused_when_the_disk_fails_that_it_waits_for() -> None:
+    node = Node(1, flush_on_ack=True)
+    node.lead()
+    answers = node.produce(acks=1)
+
+    node.log().fail(DiskError("fsync", "/data", 5, "no"))
+    node.replicas.failed([ORDERS])
+
+    assert [type(answer.error) for answer in answers] == [DiskError]
 
 
 @pytest.mark.parametrize("acks", [2, -2, 100])

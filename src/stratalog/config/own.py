@@ -15,9 +15,9 @@ class OwnSettings:
     log_flush_on_ack: bool = setting(
         True,
         ours=True,
-        doc="Acknowledge with acks=all, and show to consumers, only what has been flushed to disk. "
-        "With false, replicas and the page cache are all that an acknowledgement stands for, as in "
-        "Kafka.",
+        doc="Acknowledge, with acks=all or acks=1, and show to consumers only what has been "
+        "flushed to disk. With false, replicas and the page cache are all that an acknowledgement "
+        "stands for, as in Kafka.",
     )
     log_dir_reserve_bytes: int = setting(
         256 << 20,

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     )
     from stratalog.replication.replica_manager import ReplicaManager
 
+# A client's timeout is how long followers may take. Where only the disk of this node is waited for,
+# Kafka answers at once whatever the timeout is, and a client may have asked for none.
+DISK_WAIT_MS = 30_000
+
 
 class DelayedAppend(DelayedOperation):
     """Begun when none of its logs stands still any more; given up, appended nowhere, when its time
@@ -58,17 +62,20 @@ class DelayedAppend(DelayedOperation):
 
 
 class DelayedProduce(DelayedOperation):
-    """acks=all: answered when every partition's records are on all in-sync replicas."""
+    """Answered when the records of every partition are kept as ``required_acks`` asks for: by all
+    in-sync replicas, or for acks=1 by the disk of this node."""
 
     def __init__(
         self,
         manager: "ReplicaManager",
         appends: "Iterable[PartitionAppend]",
+        required_acks: int,
         done: "Done",
         deadline_ms: int,
     ) -> None:
         super().__init__(deadline_ms)
         self._manager = manager
+        self._required_acks = required_acks
         self._done = done
         self._waiting = [each for each in appends if each.info is not None]
 
@@ -82,7 +89,7 @@ class DelayedProduce(DelayedOperation):
         if partition is None:
             each.error = NotLeaderError(f"{each.key} is not here any more")
             return False
-        verdict = partition.is_replicated(each.info.last_offset + 1)
+        verdict = partition.is_acknowledged(each.info.last_offset + 1, self._required_acks)
         if verdict is False:
             return True
         if verdict is not True:
@@ -92,7 +99,7 @@ class DelayedProduce(DelayedOperation):
     def complete(self, *, is_expired: bool) -> None:
         for each in self._waiting:
             each.error = RequestTimedOutError(
-                f"{each.key} was appended to, and not replicated in time"
+                f"{each.key} was appended to, and not replicated or flushed in time"
             )
         self._done()
 

@@ -240,6 +240,22 @@ class Partition:
                 lowest = follower.log_end_offset
         return lowest
 
+    def is_acknowledged(self, required_offset: int, required_acks: int) -> bool | StratalogError:
+        """Whether a producer may be told that everything below ``required_offset`` is kept; an
+        error if there is no hope of it."""
+        if required_acks == ACKS_ALL:
+            return self.is_replicated(required_offset)
+        return self._is_on_disk(required_offset)
+
+    def _is_on_disk(self, required_offset: int) -> bool | StratalogError:
+        """For acks=1: whether this node alone keeps it. Without followers it can be seen then:
+        the high watermark waits for nothing but the disk."""
+        if self.log.recovery_point >= required_offset or not self.log.context.flush_on_ack:
+            return True
+        if self.leader_id != self.node_id:
+            return NotLeaderError(f"{self.log.topic_partition} has another leader now")
+        return self._failure() or False
+
     def is_replicated(self, required_offset: int) -> bool | StratalogError:
         """For acks=all: whether everything below ``required_offset`` is on enough replicas; an
         error if there is no hope of it."""

@@ -21,6 +21,7 @@ from stratalog.errors import (
 from stratalog.metadata.topics import PartitionChange
 from stratalog.records import AppendOrigin
 from stratalog.replication.delayed import (
+    DISK_WAIT_MS,
     DelayedAppend,
     DelayedDeleteRecords,
     DelayedFetch,
@@ -240,7 +241,7 @@ class ReplicaManager:
     ) -> None:
         """``deadline_ms``: of a request that has waited already; else its time begins now."""
         appended: list[tuple[Partition, bool]] = []
-        is_replicated = True
+        is_acknowledged = True
         for each in appends:
             key, records = each.key, each.records
             assert records is not None, f"the records for {key} are appended once"
@@ -260,16 +261,19 @@ class ReplicaManager:
             each.info = info
             self._tell_appended(partition.log)
             appended.append((partition, partition.raise_high_watermark()))
-            if required_acks == ACKS_ALL and is_replicated:
+            if required_acks != 0 and is_acknowledged:
                 # So it is on one node that does not wait for its disk.
-                is_replicated = partition.is_replicated(info.last_offset + 1) is True
+                end_offset = info.last_offset + 1
+                is_acknowledged = partition.is_acknowledged(end_offset, required_acks) is True
         try:
-            if is_replicated:
+            if is_acknowledged:
                 done()
             else:
                 if deadline_ms is None:
+                    if required_acks != ACKS_ALL or not any(each.followers for each, _ in appended):
+                        timeout_ms = max(timeout_ms, DISK_WAIT_MS)
                     deadline_ms = self._clock.now_ms() + max(timeout_ms, 0)
-                operation = DelayedProduce(self, appends, done, deadline_ms)
+                operation = DelayedProduce(self, appends, required_acks, done, deadline_ms)
                 keys = [partition.log.topic_partition for partition, _ in appended]
                 self.produce_purgatory.complete_or_watch(operation, keys)
         finally:
@@ -291,6 +295,9 @@ class ReplicaManager:
             partition = self._partitions.get(key)
             if partition is not None and partition.raise_high_watermark():
                 self._advanced(partition)
+            else:
+                # acks=1 waits for this disk alone, and the high watermark for followers too.
+                self.produce_purgatory.check(key)
 
     def committed(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """A commit has put records at the end of these logs, or let go of them: appends that wait
