@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from startup_worlds import unpack_kafka
 
+from stratalog.cli.failures import UsageError
 from stratalog.cli.main import run_serve
 from stratalog.cli.serve import read_settings
 from stratalog.errors import LogDirectoryError, StratalogError
@@ -176,7 +177,7 @@ def test_kafkas_server_properties_can_be_used_as_they_are(tmp_path: Path) -> Non
     unpack_kafka(log_dir)
     properties = tmp_path / "server.properties"
     properties.write_text(
-        "process.roles=broker,controller\nnode.id=1\nnum.io.threads=8\n"
+        "process.roles=broker,controller\nnode.id=1\nnum.io.threads=8\nplugin.of.ours=1\n"
         "listeners=PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:9093\n"
         "controller.listener.names=CONTROLLER\ncontroller.quorum.voters=1@127.0.0.1:9093\n"
         "listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT\n"
@@ -189,6 +190,7 @@ def test_kafkas_server_properties_can_be_used_as_they_are(tmp_path: Path) -> Non
     events = [json.loads(line) for line in err.splitlines()]
     names = {event["event"]: event for event in events}
     assert "num.io.threads" in names["settings_unused"]["names"]
+    assert names["settings_unknown"]["names"] == "plugin.of.ours"
     assert {"ready", "stopping"} <= set(names)
     assert (log_dir / METADATA_FILE).exists()
 
@@ -206,6 +208,10 @@ def test_kafkas_server_properties_can_be_used_as_they_are(tmp_path: Path) -> Non
         (
             ["--log-dir", "a", "--set", "num.partitons=1"],
             "num.partitons=1: there is no such broker setting; did you mean num.partitions?",
+        ),
+        (
+            ["--log-dir", "a", "--set", "plugin.setting=1"],
+            "plugin.setting=1: there is no such broker setting.",
         ),
         (
             ["--log-dir", "a", "--listen", "0.0.0.0:0"],
@@ -239,7 +245,8 @@ def test_the_command_line_counts_over_the_file(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text(
         "log.dirs=/from/file\nnum.partitions=2\nmessage.max.bytes=5\n"
-        "listeners=SSL://:1\nadvertised.listeners=SSL://somewhere:1\n"
+        "listeners=A://10.0.0.1:1\nadvertised.listeners=A://somewhere:1\n"
+        "listener.security.protocol.map=A:PLAINTEXT\n"
     )
     found = read_settings(["x", "/y"], "[::1]:5", str(file), ["num.partitions=3", "a=b=c"])
     assert found == {
@@ -249,7 +256,16 @@ def test_the_command_line_counts_over_the_file(tmp_path: Path) -> None:
         "listeners": "PLAINTEXT://[::1]:5",
         "a": "b=c",
     }
-    assert read_settings([], None, str(file), [])["listeners"] == "SSL://:1"
+    assert read_settings([], None, str(file), [])["listeners"] == "A://10.0.0.1:1"
+
+
+def test_the_command_line_opens_no_port_in_place_of_one_that_asks_who_clients_are(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("log.dirs=/a\nlisteners=SASL_SSL://:1,C://:2\ncontroller.listener.names=C\n")
+    with pytest.raises(UsageError, match=r"SASL_SSL://:1: is SASL_SSL, which is not served"):
+        read_settings([], "127.0.0.1:5", str(file), [])
 
 
 # --- the owner's file ---------------------------------------------------------------------------

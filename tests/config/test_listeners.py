@@ -17,7 +17,7 @@ from stratalog.config.listeners import (
 )
 from stratalog.errors import ConfigError
 
-HOSTS = st.sampled_from(["", "127.0.0.1", "example.org", "::1", "fe80::1"])
+HOSTS = st.sampled_from(["127.0.0.1", "example.org", "::1", "fe80::1"])
 PORTS = st.integers(0, 65_535)
 
 
@@ -25,6 +25,12 @@ def broker(**settings: str) -> BrokerConfig:
     return BrokerConfig.from_properties(
         {name.replace("_", "."): value for name, value in settings.items()}
     )
+
+
+def test_an_address_without_a_host_is_refused_since_it_would_be_every_interface() -> None:
+    for setting in ("--listen", "admin.listener"):
+        with pytest.raises(ConfigError, match=r"say 127\.0\.0\.1 for this machine alone"):
+            parse_address(setting, ":9092")
 
 
 @given(host=HOSTS, port=PORTS)
@@ -68,6 +74,7 @@ def test_controllers_listeners_are_left_out_whatever_their_case() -> None:
         ),
         ({"listeners": "PLAINTEXT://:1,SSL://:2"}, "must have one for clients, and has several"),
         ({"listeners": "SSL://:1"}, "must be of protocol PLAINTEXT, and is SSL"),
+        ({"listeners": "PLAINTEXT://:9092"}, "has no host, which to Kafka is every interface"),
         ({"listeners": "INSIDE://:1"}, "must be of protocol PLAINTEXT, and is None"),
         ({"listeners": "PLAINTEXT://h"}, "must be name://host:port"),
         ({"listeners": "PLAINTEXT://h:70000"}, "must be name://host:port"),
@@ -84,7 +91,7 @@ def test_what_is_not_served_is_refused_when_it_is_asked_for(
 
 def test_clients_are_told_what_is_advertised_under_the_listeners_name() -> None:
     config = broker(
-        listeners="PLAINTEXT://:9092",
+        listeners="PLAINTEXT://0.0.0.0:9092",
         advertised_listeners="SSL://a:1,PLAINTEXT://kafka.example.org:19092",
     )
     listener = client_listener(config)
@@ -98,9 +105,14 @@ def test_a_port_that_the_system_chose_is_told() -> None:
     assert advertised(config, client_listener(config), 34567) == ("127.0.0.1", 34567)
 
 
-def test_who_listens_everywhere_is_found_by_its_name_and_never_by_no_address() -> None:
-    everywhere = broker(listeners="PLAINTEXT://:9092")
+def test_a_listener_advertised_without_a_host_is_found_by_the_machines_name() -> None:
+    everywhere = broker(
+        listeners="PLAINTEXT://0.0.0.0:9092", advertised_listeners="PLAINTEXT://:9092"
+    )
     assert advertised(everywhere, client_listener(everywhere), 9092)[0] == socket.getfqdn()
+
+
+def test_clients_are_never_told_an_address_of_every_interface() -> None:
     for host in ("0.0.0.0", "[::]"):
         config = broker(listeners=f"PLAINTEXT://{host}:9092")
         with pytest.raises(ConfigError, match="an address that clients can connect to"):

@@ -12,8 +12,10 @@ SOURCE = Path(__file__).parents[2] / "src" / "stratalog"
 # What the settings themselves make something of that others read: addresses, the segment's size.
 READ_BY_CONFIG = {
     "advertised.listeners",
+    "alter.config.policy.class.name",
     "broker.id",
     "controller.listener.names",
+    "create.topic.policy.class.name",
     "internal.segment.bytes",
     "listener.security.protocol.map",
     "remote.storage.enable",

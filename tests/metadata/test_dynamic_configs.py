@@ -98,7 +98,7 @@ def test_a_topic_must_fit_what_its_broker_says() -> None:
 @pytest.mark.parametrize("text", ["9" * (CONFIG_TEXT_LENGTH_MAX + 1), "\ud800"])
 def test_text_that_no_store_could_keep_is_refused(text: str) -> None:
     with pytest.raises(ConfigError):
-        check_broker_configs({"max.connections.per.ip.overrides": text}, BROKER)
+        check_broker_configs({"num.io.threads": text}, BROKER)
 
 
 def test_only_what_kafka_lets_be_changed_is_changed_while_a_broker_runs() -> None:

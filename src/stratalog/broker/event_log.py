@@ -43,6 +43,7 @@ LEVELS: Final[dict[str, int]] = {
     "directory_full": logging.ERROR,
     "directory_offline": logging.ERROR,
     "few_open_files": logging.WARNING,
+    "settings_unknown": logging.WARNING,
     "handler_failed": logging.ERROR,
     "lease_lapsed": logging.WARNING,
     "log_damaged": logging.ERROR,

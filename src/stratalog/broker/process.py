@@ -45,12 +45,15 @@ def run_broker(
         from stratalog.broker.event_log import log_event, start_event_log, stop_event_log
         from stratalog.broker.server import Broker
         from stratalog.config import BrokerConfig
+        from stratalog.config.broker_file import served_config
 
-        config = BrokerConfig.from_properties(properties)
+        config = served_config(properties)
         handler = start_event_log(style=config.event_log_format)
         try:
             if unused := BrokerConfig.unused_names(properties):
                 log_event("settings_unused", names=", ".join(unused))
+            if unknown := BrokerConfig.unknown_names(properties):
+                log_event("settings_unknown", names=", ".join(unknown))
             if open_files_max < _FEW_OPEN_FILES:
                 log_event("few_open_files", allowed=open_files_max, enough=_FEW_OPEN_FILES)
             with asyncio.Runner(loop_factory=BrokerLoop) as runner:

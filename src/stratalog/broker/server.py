@@ -43,12 +43,14 @@ from stratalog.broker.state_events import StateEvents
 from stratalog.broker.topics import TopicChanges
 from stratalog.clock import Clock, SteadyClock, SystemClock
 from stratalog.config import BrokerConfig
+from stratalog.config.broker_file import refused_security
 from stratalog.config.listeners import (
     advertised,
     client_listener,
     format_address,
     parse_address,
 )
+from stratalog.config.settings import raise_together
 from stratalog.errors import ConfigError, DirectoryLockedError, DiskError, StratalogError
 from stratalog.protocol.api import ApiKey
 from stratalog.replication.replica_manager import ReplicaManager
@@ -96,6 +98,7 @@ class Broker:
     async def start(self) -> None:
         """Accepts when it returns. What was begun is undone if it raises."""
         try:
+            raise_together(refused_security(self._config.to_properties()))
             self._listener = client_listener(self._config)
             self._socket = bind(self._listener, self._config.socket_listen_backlog_size)
             self._cleanups.append(self._socket.close)

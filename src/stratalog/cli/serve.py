@@ -8,7 +8,7 @@ to recover from and nothing acknowledged is lost by.
 import argparse
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -17,19 +17,11 @@ from stratalog.broker.process import run_broker
 from stratalog.cli.failures import UsageError, refused_as_usage
 from stratalog.cli.values import pairs
 from stratalog.config import BrokerConfig
+from stratalog.config.broker_file import listen_instead, served_config
 from stratalog.errors import ConfigError, StratalogError
 
 if TYPE_CHECKING:
     from stratalog.broker.server import Broker
-
-# What --listen takes the place of, if a file says something about it.
-_LISTENING = (
-    "listeners",
-    "advertised.listeners",
-    "controller.listener.names",
-    "listener.security.protocol.map",
-)
-
 
 _DESCRIPTION = """\
 Run a broker that Kafka clients talk to, until it is told to stop.
@@ -53,7 +45,8 @@ def main(arguments: Sequence[str]) -> int:
     given = make_parser().parse_args(arguments)
     properties = read_settings(given.log_dirs, given.listen, given.config, given.settings)
     with refused_as_usage(ConfigError):
-        BrokerConfig.from_properties(properties)
+        _check_typed(pairs(given.settings, "--set"))
+        served_config(properties)
     _make_parents(properties["log.dirs"].split(","))
     return run_broker(properties, is_config_known=given.config is not None, ready=_say_ready)
 
@@ -138,9 +131,7 @@ def read_settings(
     if listen is not None:
         with refused_as_usage(ConfigError):
             parse_address("--listen", listen)
-        for name in _LISTENING:
-            properties.pop(name, None)
-        properties["listeners"] = f"PLAINTEXT://{listen}"
+            properties = listen_instead(properties, listen)
     properties |= pairs(settings, "--set")
     if log_dirs:
         if any("," in each for each in log_dirs):
@@ -151,6 +142,12 @@ def read_settings(
         raise UsageError("Say where the logs are: --log-dir DIR, or log.dirs in --config.")
     absolute = [str(Path(each.strip()).absolute()) for each in stated.split(",") if each.strip()]
     return {**properties, "log.dirs": ",".join(absolute)}
+
+
+def _check_typed(settings: Mapping[str, str]) -> None:
+    """A file may have settings of plug-ins. What is typed and means nothing is a mistake."""
+    unknown = BrokerConfig.unknown_names(settings)
+    BrokerConfig.from_properties({name: settings[name] for name in unknown})
 
 
 def _make_parents(log_dirs: Sequence[str]) -> None:

@@ -139,6 +139,7 @@ def _broker(path: str | None, log_directory: str) -> "BrokerConfig":
             raise CommandError(f"--broker-config {path}: {error.strerror}.") from error
     # The directory is the one that was named, whatever the broker of that file used.
     broker = BrokerConfig.from_properties(
-        {name: value for name, value in properties.items() if name not in ("log.dir", "log.dirs")}
+        {name: value for name, value in properties.items() if name not in ("log.dir", "log.dirs")},
+        allows_unknown=True,
     )
     return replace(broker, log_dirs=(str(Path(log_directory).absolute()),))

@@ -2,8 +2,8 @@
 
 Those of storage and replication are here; ``network``, ``groups`` and ``own`` have the others.
 Many of them are only the defaults of topic settings, under older names; ``topic_default`` answers
-for those. Of Kafka's other broker settings, those in ``elsewhere`` are accepted and do nothing; a
-name that neither knows is refused, where Kafka would start without a word.
+for those. Of Kafka's other broker settings, those in ``elsewhere`` are accepted and do nothing, and
+of those in ``security`` a broker is served only with what closes no door.
 """
 
 import os
@@ -13,18 +13,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from stratalog.config.elsewhere import REMOVED, is_elsewhere
+from stratalog.config.elsewhere import REMOVED, is_elsewhere, misspelt
 from stratalog.config.groups import GroupSettings
+from stratalog.config.security import SECURITY_NAMES
 from stratalog.config.settings import (
     LONG_MAX,
     Kind,
     check_settings,
     parse_settings,
+    raise_together,
     setting,
     settings_of,
     unknown_name,
 )
-from stratalog.errors import ConfigError
+from stratalog.errors import ConfigError, ConfigErrors
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
@@ -80,10 +82,14 @@ class BrokerConfig(GroupSettings):
     )
     delete_topic_enable: bool = setting(True, doc="Let clients delete topics.")
     create_topic_policy_class_name: str | None = setting(
-        None, kind=Kind.STRING, doc="Kafka's plug-in for refusing topics."
+        None,
+        kind=Kind.STRING,
+        doc="Kafka's plug-in for refusing topics: no broker is served with one.",
     )
     alter_config_policy_class_name: str | None = setting(
-        None, kind=Kind.STRING, doc="Kafka's plug-in for refusing configs."
+        None,
+        kind=Kind.STRING,
+        doc="Kafka's plug-in for refusing configs: no broker is served with one.",
     )
 
     # Defaults of topic settings
@@ -390,22 +396,48 @@ class BrokerConfig(GroupSettings):
                 )
 
     @classmethod
-    def from_properties(cls, properties: Mapping[str, str]) -> Self:
-        """A broker's ``server.properties``; see ``unused_names`` for what of it does nothing."""
+    def from_properties(
+        cls, properties: Mapping[str, str], *, allows_unknown: bool = False
+    ) -> Self:
+        """The settings in ``properties``; see ``unused_names`` for what of them does nothing.
+
+        ``allows_unknown``: a name that neither Kafka nor stratalog has is passed over, as Kafka
+        does, unless it is nearly one of theirs. All complaints are raised together.
+        """
         known = settings_of(cls)
-        used = {}
+        errors = []
         for name, text in properties.items():
-            if name in known:
-                used[name] = text
-            elif not is_elsewhere(name):
-                raise unknown_name(name, text, what="broker", known=known, removed=REMOVED)
-        return cls(stated=frozenset(used), **parse_settings(cls, used))
+            if name in known or is_elsewhere(name):
+                continue
+            if not allows_unknown:
+                names = [*known, *SECURITY_NAMES]
+                error = unknown_name(name, text, what="broker", known=names, removed=REMOVED)
+                errors.append(error)
+            elif meant := misspelt(name, known):
+                rule = f"there is no such broker setting; did you mean {meant}?"
+                errors.append(ConfigError(name, text, rule))
+        used = {name: text for name, text in properties.items() if name in known}
+        values = {}
+        try:
+            values = parse_settings(cls, used)
+        except ConfigErrors as refused:
+            errors += refused.errors
+        except ConfigError as refused:
+            errors.append(refused)
+        raise_together(errors)
+        return cls(stated=frozenset(used), **values)
 
     @classmethod
     def unused_names(cls, properties: Mapping[str, str]) -> tuple[str, ...]:
         """The names in ``properties`` that mean something to Kafka but nothing here."""
         known = settings_of(cls)
         return tuple(name for name in properties if name not in known and is_elsewhere(name))
+
+    @classmethod
+    def unknown_names(cls, properties: Mapping[str, str]) -> tuple[str, ...]:
+        """The names in ``properties`` that mean nothing to Kafka either."""
+        known = settings_of(cls)
+        return tuple(name for name in properties if name not in known and not is_elsewhere(name))
 
     def to_properties(self, *, every: bool = False) -> dict[str, str]:
         """The settings that are stated or not their defaults, as text; ``every`` one on demand."""

@@ -1,18 +1,22 @@
 """Kafka's broker settings that have no meaning here, so that a server.properties can be reused.
 
 ``is_elsewhere`` knows the names that Kafka 4.3.1 has and BrokerConfig has not: they are accepted
-and do nothing. ``REMOVED`` tells since which release of Kafka a name is gone.
+and do nothing, but for those in ``security``, of which a broker accepts only what closes no door.
+``REMOVED`` tells since which release of Kafka a name is gone.
 """
+
+from collections.abc import Iterable
+
+from stratalog.config.security import SECURITY_NAMES, is_security_name
 
 _AREAS = (
     "alter.log.dirs.",
     "controlled.shutdown.",
     "controller.",
-    "delegation.token.",
     "group.",
     "internal.metadata.",
     "kafka.metrics.",
-    "listener.",
+    "listener.name.",
     "metadata.",
     "metric.",
     "metrics.",
@@ -21,11 +25,8 @@ _AREAS = (
     "replication.quota.",
     "rlmm.config.",
     "rsm.config.",
-    "sasl.",
-    "security.",
     "share.",
     "socket.",
-    "ssl.",
     "telemetry.",
 )
 
@@ -33,24 +34,16 @@ _NAMES = frozenset(
     (
         "add.partitions.to.txn.retry.backoff.max.ms",
         "add.partitions.to.txn.retry.backoff.ms",
-        "authorizer.class.name",
         "broker.heartbeat.interval.ms",
         "broker.session.timeout.ms",
-        "client.quota.callback.class",
-        "config.providers",
-        "connection.failed.authentication.delay.ms",
-        "connections.max.reauth.ms",
         "cordoned.log.dirs",
         "early.start.listeners",
         "follower.fetch.last.tiered.offset.enable",
         "initial.broker.registration.timeout.ms",
         "inter.broker.listener.name",
-        "max.connection.creation.rate",
-        "max.connections.per.ip.overrides",
         "num.io.threads",
         "num.network.threads",
         "num.replica.alter.log.dirs.threads",
-        "principal.builder.class",
         "process.roles",
         "queued.max.requests",
         "request.timeout.ms",
@@ -101,6 +94,24 @@ REMOVED = {
 }
 
 
+# How much of a name must agree with another for it to be a misspelling, and not somebody else's.
+_NEAR = 0.9
+
+
 def is_elsewhere(name: str) -> bool:
     """Whether Kafka 4.3.1 has a broker setting of this name that does nothing here."""
-    return name not in REMOVED and (name in _NAMES or name.startswith(_AREAS))
+    return name not in REMOVED and (
+        name in _NAMES or is_security_name(name) or name.startswith(_AREAS)
+    )
+
+
+def misspelt(name: str, known: Iterable[str]) -> str | None:
+    """The setting of Kafka or of ``known`` that ``name`` probably means; None if it has its own
+    meaning, to a plug-in or to another release."""
+    if name in REMOVED:
+        return None
+    import difflib  # slow to import, and only needed here
+
+    names = [*known, *_NAMES, *SECURITY_NAMES]
+    close = difflib.get_close_matches(name.replace("_", "."), names, n=1, cutoff=_NEAR)
+    return close[0] if close else None

@@ -21,11 +21,15 @@ if TYPE_CHECKING:
 _LISTENER = re.compile(r"(?P<name>[^:/]+)://(?P<host>\[[^\]]+\]|[^:/\[\]]*):(?P<port>[0-9]{1,5})")
 _EVERY_INTERFACE = ("0.0.0.0", "::")
 _PROTOCOL = "PLAINTEXT"
+_EMPTY_HOST = (
+    "has no host, which to Kafka is every interface, and nobody who connects is asked who they "
+    "are; say 127.0.0.1 for this machine alone, or 0.0.0.0 for every interface"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """One of ``listeners``. An empty host is every interface, port 0 any that is free."""
+    """One of ``listeners``. Port 0 is any that is free."""
 
     name: str
     host: str
@@ -42,6 +46,8 @@ def format_address(host: str, port: int) -> str:
 def parse_address(setting: str, text: str) -> tuple[str, int]:
     """``host:port``, as it is given on a command line."""
     listener = parse_listener(setting, f"{_PROTOCOL}://{text.strip()}", shown=text)
+    if not listener.host:
+        raise ConfigError(setting, text, _EMPTY_HOST)
     return listener.host, listener.port
 
 
@@ -53,11 +59,28 @@ def parse_listener(setting: str, text: str, *, shown: str | None = None) -> List
     return Listener(found["name"].upper(), found["host"].strip("[]"), int(found["port"]))
 
 
+def controller_listeners(config: "BrokerConfig") -> frozenset[str]:
+    """The names, in capitals, of the listeners that nobody listens on here."""
+    return frozenset(name.upper() for name in config.controller_listener_names or ())
+
+
+def secured_listeners(config: "BrokerConfig") -> list[tuple[Listener, str]]:
+    """The listeners for clients that are not plain, each with its protocol. One whose protocol
+    nothing says is none of them: Kafka would not start with it."""
+    protocols = _protocols(config)
+    found = [(each, protocols.get(each.name, _PROTOCOL)) for each in _for_clients(config)]
+    return [(listener, protocol) for listener, protocol in found if protocol != _PROTOCOL]
+
+
+def _for_clients(config: "BrokerConfig") -> list[Listener]:
+    controllers = controller_listeners(config)
+    parsed = [parse_listener("listeners", text) for text in config.listeners]
+    return [each for each in parsed if each.name not in controllers]
+
+
 def client_listener(config: "BrokerConfig") -> Listener:
     """The one listener that clients connect to."""
-    controllers = {name.upper() for name in config.controller_listener_names or ()}
-    parsed = [parse_listener("listeners", text) for text in config.listeners]
-    found = [each for each in parsed if each.name not in controllers]
+    found = _for_clients(config)
     if len(found) != 1:
         count = "several" if found else "none"
         raise ConfigError(
@@ -68,6 +91,8 @@ def client_listener(config: "BrokerConfig") -> Listener:
         raise ConfigError(
             "listeners", str(found[0]), f"must be of protocol PLAINTEXT, and is {protocol}"
         )
+    if not found[0].host:
+        raise ConfigError("listeners", str(found[0]), _EMPTY_HOST)
     return found[0]
 
 
@@ -90,7 +115,7 @@ def advertised(config: "BrokerConfig", listener: Listener, bound_port: int) -> t
             f"{listener.name}://{format_address(host, port)}",
             "must be an address that clients can connect to, which this is not",
         )
-    # As in Kafka: a broker that listens everywhere is found by the machine's name.
+    # Kafka's rule: an advertised listener without a host is found by the machine's name.
     return host or socket.getfqdn(), port or bound_port
 
 

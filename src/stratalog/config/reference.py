@@ -9,6 +9,7 @@ from pathlib import Path
 
 from stratalog.config.broker import BrokerConfig
 from stratalog.config.own import OwnSettings
+from stratalog.config.security import SECURITY_NAMES, open_value, reason_of
 from stratalog.config.settings import LONG_MAX, Setting, settings_of
 from stratalog.config.topic import TopicConfig
 
@@ -32,9 +33,22 @@ broker settings are named, the first that is set counts; minutes and hours are c
 _BROKER = """
 ## Broker settings
 
-Kafka's other broker settings (controllers, security, quotas, threads, tiered storage and so on) are
-accepted in a `server.properties` and do nothing. Names that Kafka itself does not know are
-refused.
+Kafka's other broker settings (controllers, quotas, threads, tiered storage and so on) are accepted
+in a `server.properties` and do nothing; those of security have a section below. A name in the file
+that Kafka itself does not know is passed over with a warning, as in Kafka; one that is nearly a
+known name is refused, and so is any unknown name in `--set`. All that is wrong with a file is told
+at once.
+"""
+
+_SECURITY = """
+## Security settings
+
+A broker is served with none of these at a value that would close a door, since it does not honour
+them: it does not start, and says which and why. Accepted is what closes nothing: no value, or the
+one in the table. That holds for `listener.name.LISTENER.` before the name as well, and for the
+name of a SASL mechanism, unless the listener is in `controller.listener.names`; of one listener,
+`max.connections` and `max.connections.per.ip` are refused too. Tools that read a file of settings
+accept them all.
 """
 
 _OWN = """
@@ -46,7 +60,10 @@ Apache Kafka does not know these, and ignores them.
 _DIFFERENCES = """
 ## Differences from Apache Kafka
 
-- A broker setting that does not exist is refused; Kafka starts without it.
+- A broker setting whose name is nearly a known one is refused; Kafka starts without it.
+- A listener without a host is refused: to Kafka it is every interface. Say `0.0.0.0`, and in
+  `advertised.listeners` what clients connect to.
+- `--listen` does not take the place of a listener that asks clients who they are.
 - `listeners` defaults to the loopback interface, Kafka's to every one. One listener for clients is
   served, of the protocol PLAINTEXT; those in `controller.listener.names` are passed over.
 - `node.id` may be left out: it is what `meta.properties` says, and 1 in a new directory.
@@ -62,11 +79,9 @@ _DIFFERENCES = """
 # What Kafka has and nothing here reads: followers, elections, plugins, remote storage and the like.
 NO_EFFECT = frozenset(
     (
-        "alter.config.policy.class.name",
         "auto.leader.rebalance.enable",
         "background.threads",
         "broker.rack",
-        "create.topic.policy.class.name",
         "delete.records.purgatory.purge.interval.requests",
         "fetch.purgatory.purge.interval.requests",
         "follower.replication.throttled.replicas",
@@ -110,6 +125,8 @@ def render() -> str:
         *_table(topic, with_synonyms=True),
         _BROKER,
         *_table(broker, with_synonyms=False),
+        _SECURITY,
+        *_security_table(),
         _OWN,
         *_table(own, with_synonyms=False),
         _DIFFERENCES,
@@ -131,6 +148,13 @@ def _table(settings: Iterable[Setting], *, with_synonyms: bool) -> Iterator[str]
         if each.name in NO_EFFECT:
             cells[-1] += " *Checked; has no effect here.*"
         yield f"| {' | '.join(cells)} |\n"
+
+
+def _security_table() -> Iterator[str]:
+    yield "\n| setting | accepted beside none | why no other |\n|---|---|---|\n"
+    for name in sorted(SECURITY_NAMES):
+        value = open_value(name)
+        yield f"| `{name}` | {value} | {reason_of(name)} |\n"
 
 
 def _default(each: Setting) -> str:

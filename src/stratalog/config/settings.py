@@ -9,11 +9,11 @@ commas. A value outside its rule is refused with its name, the value and the rul
 import enum
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from stratalog.errors import ConfigError
+from stratalog.errors import ConfigError, ConfigErrors
 
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
@@ -232,7 +232,22 @@ def check_settings(config: object) -> None:
 def parse_settings(level: type, properties: Mapping[str, str]) -> dict[str, Any]:
     """Keyword arguments for ``level`` from dotted names and text; each name must be a setting."""
     known = settings_of(level)
-    return {name.replace(".", "_"): known[name].parse(text) for name, text in properties.items()}
+    values, errors = {}, []
+    for name, text in properties.items():
+        try:
+            values[name.replace(".", "_")] = known[name].parse(text)
+        except ConfigError as error:
+            errors.append(error)
+    raise_together(errors)
+    return values
+
+
+def raise_together(errors: Sequence[ConfigError]) -> None:
+    """Raise all of ``errors`` as one; nothing if there are none."""
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ConfigErrors(*errors)
 
 
 def unknown_name(

@@ -16,3 +16,17 @@ class ConfigError(StratalogError):
 
     def __str__(self) -> str:
         return f"{self.name}={self.value}: {self.rule}"
+
+
+class ConfigErrors(ConfigError):
+    """Several settings refused together. ``name``, ``value`` and ``rule`` are the first one's."""
+
+    def __init__(self, *errors: ConfigError) -> None:
+        first = errors[0]
+        super().__init__(first.name, first.value, first.rule)
+        self.args = errors
+        self.errors = errors
+
+    def __str__(self) -> str:
+        lines = "".join(f"\n  {error}." for error in self.errors)
+        return f"{len(self.errors)} settings are refused:{lines}"

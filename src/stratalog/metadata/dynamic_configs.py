@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stratalog.config import BrokerConfig, TopicConfig
-from stratalog.config.settings import Kind, Setting, settings_of
+from stratalog.config.security import security_refusals
+from stratalog.config.settings import Kind, Setting, raise_together, settings_of
 from stratalog.errors import ConfigError, InvalidRequestError
 
 CONFIG_TEXT_LENGTH_MAX = 0x7FFF
@@ -125,6 +126,7 @@ def alter_broker_configs(
 
 def check_broker_configs(configs: Mapping[str, str | None], broker: BrokerConfig) -> dict[str, str]:
     texts = _texts(configs)
+    raise_together(security_refusals(texts))
     effective_broker(broker, texts)
     for name, text in texts.items():
         if name not in DYNAMIC_BROKER_CONFIGS:
