@@ -22,6 +22,7 @@ from stratalog.metadata import NewTopic, ProducerIds
 from stratalog.metadata.adoption import Adoption, plan_adoption
 from stratalog.metadata.cluster_log import read_cluster_metadata
 from stratalog.metadata.dynamic_configs import DYNAMIC_BROKER_CONFIGS
+from stratalog.metadata.producer_ids import PRODUCER_ID_MIN
 from stratalog.metadata.sqlite_store import METADATA_FILE, SqliteMetadataStore
 
 # A listener stays where it is while the broker runs.
@@ -64,12 +65,13 @@ def test_topics_ids_and_configs_are_those_that_kafka_names(lived: Lived) -> None
     assert (adoption.held, adoption.strays) == ({}, ())
 
 
-def test_leader_epochs_go_on_above_those_that_kafka_named(lived: Lived) -> None:
+def test_leader_epochs_are_those_that_kafkas_controller_wrote_last(lived: Lived) -> None:
     for topic in adopt(lived.log_dir).update.topics:
         named = lived.answers["leader_epochs"][topic.name]
         epochs = [each.leader_epoch for each in topic.partitions]
         assert len(epochs) == len(named)
-        assert all(ours > kafkas for ours, kafkas in zip(epochs, named, strict=True))
+        # A clean stop takes the leader away in an epoch of its own, which nobody was told.
+        assert epochs == [each + 1 for each in named]
         assert {each.leader for each in topic.partitions} == {1}
 
 
@@ -86,11 +88,11 @@ def test_what_can_be_changed_in_a_running_broker_is_what_kafka_lets_be_changed(
     assert changeable & settings_of(BrokerConfig).keys() <= DYNAMIC_BROKER_CONFIGS | LISTENING
 
 
-def test_producer_ids_go_on_above_the_last_that_kafka_gave(lived: Lived, tmp_path: Path) -> None:
+def test_producer_ids_are_none_that_kafka_gives(lived: Lived, tmp_path: Path) -> None:
     adoption = adopt(lived.log_dir)
     with SqliteMetadataStore.open(str(tmp_path / METADATA_FILE)) as store:
         store.initialize(adoption.cluster_id, adoption.node_id, adoption.update)
-        assert ProducerIds(store).next_id() > lived.answers["producer_id"]
+        assert ProducerIds(store).next_id() >= PRODUCER_ID_MIN > lived.answers["producer_id"]
 
 
 def test_without_the_settings_of_its_broker_only_what_states_everything_is_not_held(
@@ -110,7 +112,6 @@ def test_a_directory_without_its_controllers_log_is_held(lived: Lived) -> None:
     topics = {topic.name: topic.topic_id for topic in adoption.update.topics}
     assert topics == {name: id_of(text) for name, text in lived.answers["topic_ids"].items()}
     assert set(adoption.held) == set(topics)
-    assert adoption.update.next_producer_id == 1000
 
 
 def test_every_snapshot_and_the_log_after_it_come_to_the_same(lived: Lived) -> None:

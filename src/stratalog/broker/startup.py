@@ -4,8 +4,9 @@ The order is what makes it safe. (1) The locks of all log directories are taken;
 is read, and a start that is refused has changed nothing. (2) The metadata store is opened, in the
 directory that has it. (3) If it is empty, what is there is adopted: one transaction, from which on
 the store decides. (4) Else the directories are held against it: what it does not know becomes a
-stray, what was being deleted or created is finished. (5) The logs are opened. (6) Every partition
-that this node leads begins a new leader epoch, in the store and in the logs.
+stray, what was being deleted or created is finished. (5) The logs are opened. (6) Leader epochs go
+on as they are, and are raised only where a log has lost what somebody may have read. (7) The
+producer ids that are given out next are above those that the logs know.
 
 A crash between any two steps leaves what the next start settles in the same way.
 """
@@ -16,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 
 from stratalog.broker.finding import find_directory, read_controller, survey_directory
 from stratalog.clock import Clock, SystemClock
@@ -89,12 +91,10 @@ def open_broker(
     clock: Clock | None = None,
     is_config_known: bool = False,
     is_threaded: bool = True,
-    is_for_a_moment: bool = False,
     is_remembered: bool = True,
 ) -> OpenedBroker:
     """Open what ``config`` names. ``is_config_known``: it has the settings of the broker that
     wrote the directories, if another did; without them, what is not certain is held.
-    ``is_for_a_moment``: nobody is served, so that leader epochs go on if all was left cleanly.
     ``is_remembered=False``: what another broker wrote stays that broker's. It is adopted anew each
     time, from what that broker says then; otherwise the topics that it makes later would be
     strays."""
@@ -112,7 +112,6 @@ def open_broker(
         return _Opening(config, store, directories, clock or SystemClock()).run(
             is_config_known=is_config_known,
             is_threaded=is_threaded,
-            is_for_a_moment=is_for_a_moment,
         )
     except BaseException:
         if store is not None:
@@ -223,9 +222,7 @@ class _Opening:
         self._notes: list[str] = []
         self._held: dict[str, str] = {}
 
-    def run(
-        self, *, is_config_known: bool, is_threaded: bool, is_for_a_moment: bool
-    ) -> OpenedBroker:
+    def run(self, *, is_config_known: bool, is_threaded: bool) -> OpenedBroker:
         if self._is_first:
             self._adopt(is_config_known=is_config_known)
         self._check_node()
@@ -242,14 +239,13 @@ class _Opening:
             directories=self._directories,
             is_threaded=is_threaded,
         )
-        is_going_on = is_for_a_moment and self._was_left_cleanly()
+        was_read = self._read_before()
         logs.start()
         try:
-            known_epochs = {log.topic_partition: log.epochs.latest_epoch for log in logs}
             self._create(logs, plan)
             self._name(logs)
-            if not is_going_on:
-                self._begin_epochs(known_epochs)
+            self._go_on_with_epochs(logs, was_read)
+            self._go_on_with_producer_ids(logs)
             for_each_online(self._directories, self._assign_epochs)
         except BaseException:
             logs.shutdown()
@@ -263,13 +259,6 @@ class _Opening:
     @property
     def _online(self) -> list[LogDirectory]:
         return [each for each in self._directories if each.is_online]
-
-    def _was_left_cleanly(self) -> bool:
-        """Otherwise a log may end before where somebody has read it, which a new epoch tells."""
-        return all(
-            each.is_online and each.files.exists(f"{each.path}/{CLEAN_SHUTDOWN_FILE}")
-            for each in self._directories
-        )
 
     # --- whose it is, and what is there -------------------------------------------------------
 
@@ -403,26 +392,48 @@ class _Opening:
                 except DiskError as error:
                     log.fail(error)
 
-    def _begin_epochs(self, known: Mapping[TopicPartition, int]) -> None:
-        """Who reads with an epoch learns from a new one that its leader was started again; so each
-        start begins one, above whatever the log itself knows. Adoption has just done so, but where
-        recovery has found a later one in a log than its files told."""
+    def _read_before(self) -> dict[TopicPartition, float]:
+        """Up to where each log may have been read, as far as that is known before it is opened. If
+        records were told before they were on disk, a stop that was not clean leaves that open."""
+        was_read: dict[TopicPartition, float] = {}
+        for each in self._online:
+            was_closed = each.files.exists(f"{each.path}/{CLEAN_SHUTDOWN_FILE}")
+            is_certain = was_closed or self._is_first or self._config.log_flush_on_ack
+            for key, offset in each.high_watermarks().items():
+                was_read[key] = offset if is_certain else inf
+        return was_read
+
+    def _go_on_with_epochs(
+        self, logs: LogManager, was_read: Mapping[TopicPartition, float]
+    ) -> None:
+        """An epoch is continued, whoever led in it. Where a log ends below where it may have been
+        read, a new one begins: readers learn from it that records are gone. No other start begins
+        one: Apache Kafka's controllers do not hear of it, and clients take an epoch of theirs for
+        old that is below one that they have seen."""
         node_id = self._store.image.node_id
         changes = []
-        for topic in self._store.image.topics.values():
-            for each in topic.partitions:
-                latest = known.get(TopicPartition(topic.name, each.partition), -1)
-                is_begun = self._is_first and latest < each.leader_epoch
-                if node_id in each.isr and not is_begun:
-                    changes.append(
-                        PartitionChange(
-                            name=topic.name,
-                            partition=each.partition,
-                            leader=node_id,
-                            leader_epoch_above=latest,
-                        )
+        for log in logs:
+            key = log.topic_partition
+            topic = self._store.image.topics.get(key.topic)
+            if topic is None or node_id not in topic.partition(key.partition).isr:
+                continue
+            stored, latest = topic.partition(key.partition).leader_epoch, log.epochs.latest_epoch
+            is_short = log.log_end_offset < was_read.get(key, 0)
+            if latest > stored or is_short:
+                above = max(stored, latest) if is_short else latest - 1
+                changes.append(
+                    PartitionChange(
+                        name=key.topic,
+                        partition=key.partition,
+                        leader=node_id,
+                        leader_epoch_above=above,
                     )
+                )
         self._store.change_partitions(changes)
+
+    def _go_on_with_producer_ids(self, logs: LogManager) -> None:
+        seen = max((each.producer_id for log in logs for each in log.producers), default=-1)
+        self._store.go_on_with_producer_ids(seen)
 
     def _assign_epochs(self, directory: LogDirectory) -> None:
         image = self._store.image

@@ -64,7 +64,6 @@ def owned(
         clock=clock,
         is_config_known=config.is_known,
         is_threaded=False,
-        is_for_a_moment=True,
         is_remembered=is_remembered,
     )
     try:

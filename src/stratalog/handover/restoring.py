@@ -23,7 +23,7 @@ from stratalog.metadata.image import (
     Update,
 )
 from stratalog.metadata.names import random_topic_id
-from stratalog.metadata.producer_ids import PRODUCER_ID_BLOCK_SIZE, PRODUCER_ID_MAX
+from stratalog.metadata.producer_ids import first_producer_id
 from stratalog.metadata.sqlite_store import METADATA_FILE, SqliteMetadataStore
 from stratalog.storage.backup.copying import Progress
 from stratalog.storage.backup.laying_out import DirectoryRestore
@@ -34,9 +34,6 @@ from stratalog.storage.checkpoint import parse_id
 from stratalog.storage.files import FileSystem, OsFileSystem
 from stratalog.storage.layout import META_PROPERTIES, RESTORING_DIRECTORY, TopicPartition
 
-# More than are given out between a backup and its restore. Who was given one then may live on, and
-# would take the batches of the next who is given it for repeats of its own.
-_IDS_AHEAD = 1_000_000_000
 _NAMES_MANY = 10
 
 
@@ -211,8 +208,7 @@ def _topic_id(topic: TopicBackup) -> uuid.UUID:
 
 
 def _next_producer_id(manifest: BackupManifest) -> int:
-    """Far above every id that was given out, as far as is known, and every one that was seen."""
-    seen = max((each.producer_id_max for _, each in manifest.partitions), default=-1)
-    above = (seen // PRODUCER_ID_BLOCK_SIZE + 1) * PRODUCER_ID_BLOCK_SIZE
-    known = max(above, manifest.source.next_producer_id, 0)
-    return min(known + _IDS_AHEAD, PRODUCER_ID_MAX)
+    """The source may live on: what a producer holds that was given an id there must not be taken
+    for repeats of one that is given the id here."""
+    seen = (each.producer_id_max for _, each in manifest.partitions)
+    return first_producer_id(*seen, manifest.source.next_producer_id - 1)

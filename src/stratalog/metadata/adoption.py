@@ -36,8 +36,7 @@ from stratalog.metadata.names import (
     random_topic_id,
     validate_topic_name,
 )
-from stratalog.metadata.producer_ids import PRODUCER_ID_BLOCK_SIZE, PRODUCER_ID_MAX
-from stratalog.metadata.topics import LEADER_EPOCH_MAX
+from stratalog.metadata.producer_ids import first_producer_id
 from stratalog.topic_names import CLUSTER_METADATA_TOPIC
 
 Value = TypeVar("Value", int, str)
@@ -125,7 +124,10 @@ def plan_adoption(
         update=Update(
             topics=tuple(topics),
             broker_configs=configs,
-            next_producer_id=_next_producer_id(found, cluster),
+            next_producer_id=first_producer_id(
+                *(each.producer_id_max for each in found),
+                -1 if cluster is None else cluster.next_producer_id - 1,
+            ),
         ),
         held=plan.held,
         strays=tuple(plan.strays),
@@ -142,15 +144,6 @@ def _agreed(what: str, values: Iterable[Value | None]) -> Value | None:
 
 def _random_cluster_id() -> str:
     return base64.urlsafe_b64encode(random_topic_id().bytes).rstrip(b"=").decode()
-
-
-def _next_producer_id(found: Sequence[FoundDirectory], cluster: ClusterMetadata | None) -> int:
-    """Ids are given out in blocks, and not every one that was given has been used: so above the
-    whole block of the largest that was seen, and above all that the controller gave away."""
-    seen = max((each.producer_id_max for each in found), default=-1)
-    after_block = (seen // PRODUCER_ID_BLOCK_SIZE + 1) * PRODUCER_ID_BLOCK_SIZE
-    recorded = 0 if cluster is None else cluster.next_producer_id
-    return min(max(after_block, recorded, 0), PRODUCER_ID_MAX)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -305,7 +298,9 @@ class _Plan:
         recorded: RecordedPartition | None,
         replica: FoundReplica | None,
     ) -> PartitionMetadata:
-        """Where a replica is here, this node leads from now on, in a new epoch."""
+        """Where a replica is here, this node leads from now on, and goes on with the newest epoch
+        that the controller or the log knows. A new one is the controller's to begin: if this were
+        ahead of it, clients would take the controller's for old when Kafka is back."""
         epoch = -1 if recorded is None else recorded.leader_epoch
         partition_epoch = 0 if recorded is None else recorded.partition_epoch + 1
         if replica is None and not self._belongs_here(recorded):
@@ -323,7 +318,7 @@ class _Plan:
         return PartitionMetadata(
             partition=number,
             leader=self.node_id,
-            leader_epoch=min(epoch + 1, LEADER_EPOCH_MAX),
+            leader_epoch=max(epoch, 0),
             partition_epoch=partition_epoch,
             replicas=(self.node_id,),
             isr=(self.node_id,),

@@ -42,7 +42,11 @@ from stratalog.metadata.image import (
     apply_update,
 )
 from stratalog.metadata.names import random_topic_id
-from stratalog.metadata.producer_ids import PRODUCER_ID_BLOCK_SIZE, PRODUCER_ID_MAX
+from stratalog.metadata.producer_ids import (
+    PRODUCER_ID_BLOCK_SIZE,
+    PRODUCER_ID_MAX,
+    next_producer_id,
+)
 from stratalog.metadata.store import Listener
 from stratalog.metadata.tables import (
     VERSION,
@@ -291,6 +295,13 @@ class SqliteMetadataStore:
             end = first + PRODUCER_ID_BLOCK_SIZE
             self._commit(self.image, Update(next_producer_id=end))
             return range(first, end)
+
+    def go_on_with_producer_ids(self, seen: int) -> None:
+        with self._lock:
+            stored = self.image.next_producer_id
+            first = next_producer_id(stored, seen)
+            if first != stored:
+                self._commit(self.image, Update(next_producer_id=first))
 
     # --- how ----------------------------------------------------------------------------------
 

@@ -91,4 +91,7 @@ class MetadataStore(Protocol):
     def allocate_producer_ids(self) -> range:
         """A block of producer ids that nobody was or will be given but the caller."""
 
+    def go_on_with_producer_ids(self, seen: int) -> None:
+        """Give out none that the logs know: ``seen`` is the largest."""
+
     def close(self) -> None: ...
