@@ -306,6 +306,18 @@ def test_records_that_were_deleted_stay_deleted(tmp_path: Path) -> None:
         )
 
 
+def test_a_copy_made_right_after_a_deletion_has_nothing_that_was_deleted(
+    logs: LogsDirectory, tmp_path: Path
+) -> None:
+    log = logs.create("orders")
+    fill(log, range(5))
+    log.delete_records(3)
+    shutil.copytree(logs.path, tmp_path / "copy")
+
+    with stratalog.open_directory(tmp_path / "copy") as copied:
+        assert [each.offset for each in copied.log("orders").records()] == [3, 4]
+
+
 def test_maintaining_writes_the_checkpoints_that_are_due(tmp_path: Path) -> None:
     at_once = {"log.initial.task.delay.ms": "0"}
     with stratalog.open_directory(tmp_path / "data", create=True, config=at_once) as logs:

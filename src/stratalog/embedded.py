@@ -255,5 +255,7 @@ class PartitionLog:
         return None if found.offset < 0 else found.offset
 
     def delete_records(self, before_offset: int) -> int:
-        """Forget what lies below ``before_offset``; returns where the log starts now."""
-        return self._log.delete_records(before_offset)
+        """Forget what lies below ``before_offset``, durably; returns where the log starts now."""
+        log_start_offset = self._log.delete_records(before_offset)
+        self._log.keep_log_start()
+        return log_start_offset

@@ -22,7 +22,7 @@ from confluent_kafka.admin import (
 )
 
 SECONDS = 120
-ORDERS, TABLE, NOISE = "orders", "table", "noise"
+ORDERS, TABLE, NOISE, TRIMMED = "orders", "table", "noise", "trimmed"
 PARTITIONS = 3
 GROUP = "workers"
 _OUTSTANDING = 60
@@ -44,6 +44,7 @@ class Acknowledged:
     records: dict[Place, dict[int, bytes]] = field(default_factory=lambda: defaultdict(dict))
     seen: dict[Place, dict[int, bytes]] = field(default_factory=lambda: defaultdict(dict))
     commits: dict[Place, int] = field(default_factory=dict)
+    starts: dict[int, int] = field(default_factory=dict)
     topics: dict[str, str] = field(default_factory=dict)
     deleted_topics: set[str] = field(default_factory=set)
     in_doubt: set[str] = field(default_factory=set)
@@ -71,6 +72,18 @@ class Acknowledged:
                 place = (each.topic, each.partition)
                 self.commits[place] = max(self.commits.get(place, 0), each.offset)
             self._count("commits")
+
+    def trimmed(self, partition: int, log_start_offset: int) -> None:
+        """Records of TRIMMED were deleted."""
+        with self.changed:
+            self.starts[partition] = log_start_offset
+            self._count("starts")
+
+    def starts_at(self, partition: int, log_start_offset: int) -> None:
+        """A partition of TRIMMED was seen to start there."""
+        with self.changed:
+            if log_start_offset < self.starts.get(partition, 0):
+                self.failures.append(f"{TRIMMED}-{partition} starts at {log_start_offset} again")
 
     def topic(self, name: str, retention_ms: str | None) -> None:
         """``name`` has that retention.ms, or was deleted."""
@@ -191,6 +204,29 @@ class CarelessProducing(Client):
                 producer.poll(0.05)
         producer.purge()
         producer.flush(SECONDS)
+
+
+class Trimming(Client):
+    """Writes records with acks=1 and deletes them; what was deleted must not be seen again."""
+
+    def run(self) -> None:
+        producer = Producer({**self.settings, "acks": 1})
+        admin, reader = AdminClient(self.settings), Consumer({**self.settings, "group.id": "none"})
+        for number in count():
+            if self.is_stopping.is_set():
+                break
+            place = TopicPartition(TRIMMED, number % PARTITIONS)
+            with suppress(KafkaException):
+                low, high = reader.get_watermark_offsets(place, 3)
+                self.model.starts_at(place.partition, low)
+                place.offset = high
+                future = admin.delete_records([place], request_timeout=3)[place]
+                self.model.trimmed(place.partition, future.result(SECONDS).low_watermark)
+            producer.produce(TRIMMED, b"%d" % number, partition=(number + 1) % PARTITIONS)
+            producer.flush(0.1)
+        producer.purge()
+        producer.flush(SECONDS)
+        reader.close()
 
 
 class Consuming(Client):

@@ -39,7 +39,7 @@ _NOW_MS = time.time_ns() // 1_000_000
 
 
 class Produced(NamedTuple):
-    """acks=all: the records from ``sequence`` on have their place in the log."""
+    """acks=all or 1: the records from ``sequence`` on have their place in the log."""
 
     place: tuple[str, int]
     base_offset: int
@@ -67,6 +67,13 @@ class Committed(NamedTuple):
     offset: int
 
 
+class Trimmed(NamedTuple):
+    """DeleteRecords: nothing below this is there any more."""
+
+    place: tuple[str, int]
+    log_start_offset: int
+
+
 class GivenProducerId(NamedTuple):
     producer_id: int
 
@@ -78,7 +85,7 @@ class TopicIs(NamedTuple):
     is_there: bool | None
 
 
-Promise = Produced | Seen | Watermark | Committed | GivenProducerId | TopicIs
+Promise = Produced | Seen | Watermark | Committed | Trimmed | GivenProducerId | TopicIs
 
 
 class WireClient:

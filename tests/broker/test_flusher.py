@@ -80,6 +80,16 @@ class World:
         self.flusher.ask(log)
         return log
 
+    def delete_from(self, number: int) -> Log:
+        """Its one record is flushed, and deleted."""
+        log = self.log(number)
+        log.append_as_leader(build_batch([Record(b"k", b"v", (), START_MS)]))
+        log.flush()
+        log.raise_high_watermark(1)
+        log.delete_records(1)
+        self.flusher.ask_for_start(log)
+        return log
+
     def syncs(self) -> list[str]:
         return [each.kind for each in self.files.trace if each.kind.startswith("sync")]
 
@@ -237,6 +247,74 @@ def test_a_log_that_is_cut_during_its_flush_is_not_taken_for_flushed() -> None:
         await world.worker.work()
 
         assert log.recovery_point == 0
+
+    run(scenario)
+
+
+def test_log_starts_that_are_raised_during_a_round_become_durable_with_one_write() -> None:
+    async def scenario(world: World) -> None:
+        world.delete_from(0)
+        await turn()
+        for number in (1, 2):
+            world.delete_from(number)
+        before = len(world.syncs())
+
+        await world.worker.work()
+        assert world.flushed[-1] == keys(0)
+        assert [world.log(number).durable_start_offset for number in (0, 1, 2)] == [1, 0, 0]
+        await world.worker.work()
+
+        assert sorted(world.flushed[-1]) == keys(1, 2)
+        assert [world.log(number).durable_start_offset for number in (0, 1, 2)] == [1, 1, 1]
+        assert world.syncs()[before:] == ["sync", "sync_directory"] * 2
+        assert world.flusher.is_idle
+
+    run(scenario)
+
+
+def test_a_log_start_waits_for_room_on_a_full_disk() -> None:
+    async def scenario(world: World) -> None:
+        world.files.fail(lambda each: "log-start" in each.path, errno.ENOSPC)
+        log = world.delete_from(0)
+        await turn()
+        await world.worker.work()
+        assert (log.durable_start_offset, world.directory.is_online) == (0, True)
+
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        loop.time = lambda: now + 1  # type: ignore[method-assign]
+        await turn()
+        await world.worker.work()
+
+        assert log.durable_start_offset == 1
+
+    run(scenario)
+
+
+def test_a_log_start_that_cannot_be_written_takes_the_directory_offline() -> None:
+    async def scenario(world: World) -> None:
+        world.files.fail(lambda each: "log-start" in each.path, errno.EIO)
+        world.delete_from(0)
+        await turn()
+
+        await world.worker.work()
+
+        assert not world.directory.is_online
+        assert world.failed == [keys(0)]
+
+    run(scenario)
+
+
+def test_a_log_start_is_not_durable_if_the_log_was_cut_meanwhile() -> None:
+    async def scenario(world: World) -> None:
+        log = world.delete_from(0)
+        await turn()
+        log.truncate_to(0)
+        log.append_as_leader(build_batch([Record(b"k", b"other", (), START_MS)]))
+
+        await world.worker.work()
+
+        assert (log.log_start_offset, log.durable_start_offset) == (0, 0)
 
     run(scenario)
 

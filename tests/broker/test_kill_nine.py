@@ -1,8 +1,8 @@
 """A broker is killed again and again while clients work; what it has acknowledged stays.
 
-Nothing acknowledged with acks=all is lost, nothing of an idempotent producer is there twice or out
-of order, nothing that a consumer was given becomes something else, commits do not go back, and
-what was changed of topics stays changed.
+Nothing acknowledged with acks=all is lost, nothing that was deleted comes back, nothing of an
+idempotent producer is there twice or out of order, nothing that a consumer was given becomes
+something else, commits do not go back, and what was changed of topics stays changed.
 """
 
 import random
@@ -16,12 +16,14 @@ from acknowledged import (
     PARTITIONS,
     SECONDS,
     TABLE,
+    TRIMMED,
     Acknowledged,
     Administrating,
     CarelessProducing,
     Client,
     Consuming,
     IdempotentProducing,
+    Trimming,
     altered,
 )
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
@@ -50,6 +52,7 @@ TOPICS = {
         "file.delete.delay.ms": "100",
     },
     NOISE: {"internal.segment.bytes": "20000", "retention.bytes": "40000"},
+    TRIMMED: {"internal.segment.bytes": "20000"},
 }
 
 
@@ -73,14 +76,14 @@ def make_commits_roll(bootstrap_server: str) -> None:
 
 def kill_some_time(broker: KilledBroker, model: Acknowledged, chance: random.Random) -> None:
     """Kill a broker that is starting or has started, at a moment of any kind."""
-    kind = chance.choice(("records", "records", "seen", "commits", "topics", "ready", "starting"))
+    kind = chance.choice(("records", "seen", "commits", "starts", "topics", "ready", "starting"))
     if kind == "starting":
         assert broker.lives_for(chance.uniform(0, 0.5)), broker.errors.read_text()
     else:
         broker.wait_until_ready()
     if kind in ("records", "seen"):
         model.wait_for_more(kind, chance.randint(1, 600))
-    elif kind in ("commits", "topics"):
+    elif kind in ("commits", "starts", "topics"):
         model.wait_for_more(kind, chance.randint(1, 4))
     broker.kill()
     broker.start()
@@ -97,7 +100,7 @@ def run_kills(path: Path, kills: int, seed: int) -> None:
         make_topics(broker.bootstrap_server)
         orders = IdempotentProducing(broker.bootstrap_server, model, ORDERS)
         table = IdempotentProducing(broker.bootstrap_server, model, TABLE, key_count=20)
-        others = [CarelessProducing, Administrating, Consuming, Consuming]
+        others = [CarelessProducing, Administrating, Trimming, Consuming, Consuming]
         clients += [orders, table, *(kind(broker.bootstrap_server, model) for kind in others)]
         for client in clients:
             client.start()
@@ -136,6 +139,11 @@ def check_promises(
     for partition in range(PARTITIONS):
         check_orders(found[ORDERS, partition], model, partition, orders.produced[partition])
         check_table(found[TABLE, partition], model, partition, table.produced[partition])
+    reader = Consumer({"bootstrap.servers": bootstrap_server, "group.id": "none"})
+    for partition, start in model.starts.items():
+        low, _ = reader.get_watermark_offsets(TopicPartition(TRIMMED, partition), SECONDS)
+        assert low >= start, f"deleted records of {TRIMMED}-{partition} are back"
+    reader.close()
     check_group(bootstrap_server, model)
     check_topics(bootstrap_server, model)
 

@@ -24,6 +24,7 @@ from acknowledged_wire import (
     Promise,
     Seen,
     TopicIs,
+    Trimmed,
     Watermark,
     WireClient,
     batch_of,
@@ -48,6 +49,11 @@ from stratalog.protocol.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from stratalog.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from stratalog.protocol.messages.delete_topics import DeleteTopicsRequest
 from stratalog.storage.layout import TopicPartition
 from stratalog.testing import CrashMode, SimulatedFileSystem
@@ -55,11 +61,13 @@ from stratalog.testing import CrashMode, SimulatedFileSystem
 ORDERS = [("orders", 0), ("orders", 1)]
 NOISE = ("noise", 0)
 TABLE = ("table", 0)
+TRIMMED = ("trimmed", 0)
 KEYS = 7
 SMALL = {"internal.segment.bytes": "1500", "index.interval.bytes": "200"}
 TOPICS = {
     "orders": (2, SMALL),
     "noise": (1, SMALL),
+    "trimmed": (1, SMALL),
     "table": (1, {**SMALL, "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}),
 }
 SETTINGS = {
@@ -143,6 +151,7 @@ class World:
             jobs = [self.produce(broker, place, rounds) for place in ORDERS]
             jobs += [self.produce(broker, TABLE, rounds, KEYS)]
             jobs += [self.make_noise(port, rounds), self.administrate(port, rounds // 4)]
+            jobs += [self.trim(port, rounds)]
             jobs += [self.consume(port, place, rounds) for place in (*ORDERS, NOISE)]
             async with asyncio.TaskGroup() as group:
                 for job in jobs:
@@ -244,6 +253,22 @@ class World:
                     self.check_taken(answer.error_code)
                     self.promises.append(Produced(NOISE, answer.base_offset, number, 2))
 
+    async def trim(self, port: int, rounds: int) -> None:
+        """Writes records and deletes them, sometimes all of them."""
+        async with WireClient.connect(port) as client:
+            for number in range(rounds):
+                batch = batch_of(number, 2)
+                answer = await client.ask(ApiKey.PRODUCE, 9, produce_request(TRIMMED, batch, 1))
+                offset = produced_answer(answer).base_offset + number % 3
+                self.check_taken(produced_answer(answer).error_code)
+                request = DeleteRecordsRequest(
+                    [DeleteRecordsTopic("trimmed", [DeleteRecordsPartition(0, offset)])], 30_000
+                )
+                deleted = await client.ask(ApiKey.DELETE_RECORDS, 2, request)
+                (found,) = deleted.topics[0].partitions
+                self.check_taken(found.error_code)
+                self.promises.append(Trimmed(TRIMMED, found.low_watermark))
+
     async def consume(self, port: int, place: tuple[str, int], rounds: int) -> None:
         """Reads from where the group stands, and commits."""
         async with WireClient.connect(port) as client:
@@ -286,6 +311,9 @@ class World:
             WireClient.connect(broker.endpoint.port) as client,
         ):
             self.check_topics(broker)
+            trimmed = latest(self.promises, Trimmed, TRIMMED)
+            start = broker.services.replicas.get(TopicPartition(*TRIMMED)).log.log_start_offset
+            assert trimmed is None or start >= trimmed.log_start_offset, "deleted records are back"
             for place in (*ORDERS, NOISE, TABLE):
                 log = broker.services.replicas.get(TopicPartition(*place)).log
                 assert may_be_damaged or not log.is_damaged, log.recovery_report

@@ -15,6 +15,7 @@ from stratalog.errors import StratalogError
 from stratalog.records import Record, build_batch, read_headers
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
+from stratalog.storage.log_starts import LogStartTask
 from stratalog.storage.manager import LogManager
 from stratalog.testing import CrashMode, ManualClock, SimulatedFileSystem
 
@@ -118,6 +119,12 @@ class Owner:
         self.expect(log_start_offsets=self.expected.log_start_offsets | {key: (lowest, offset)})
         log = self.manager.get(key)
         log.delete_records(offset)
+        (directory,) = self.manager.directories
+        task = LogStartTask.plan(directory)
+        task.run()
+        task.complete()
+        assert log.durable_start_offset == offset
+        self.expect(log_start_offsets=self.expected.log_start_offsets | {key: (offset, offset)})
         kept = log.segments.from_floor(offset)
         log.delete_segments([segment for segment in log.segments if segment not in kept])
         self.clock.advance(100_000)
@@ -157,9 +164,11 @@ def a_life() -> Owner:
     owner.flush()
     owner.delete_records(ORDERS, 20)
     owner.append(ORDERS)
+    owner.delete_records(PAYMENTS, 3)
     owner.checkpoint()
     owner.stop()
     owner.start()
+    owner.delete_records(PAYMENTS, 5)
     owner.append(ORDERS)
     owner.flush()
     owner.delete(PAYMENTS)

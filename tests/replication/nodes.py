@@ -34,7 +34,8 @@ def batch(value: bytes = b"value", count: int = 1, **options: Any) -> bytes:
 
 class Node:
     """``proposed`` are the changes of ISRs that this node has asked for, ``appended`` the logs
-    that were appended to."""
+    that were appended to, and with ``deletes_later`` ``deleted`` those whose start is to become
+    durable."""
 
     def __init__(
         self,
@@ -42,6 +43,7 @@ class Node:
         *,
         clock: ManualClock | None = None,
         flush_on_ack: bool = False,
+        deletes_later: bool = False,
         topic: dict[str, Any] | None = None,
         **settings: Any,
     ) -> None:
@@ -66,12 +68,14 @@ class Node:
         self.logs.start()
         self.proposed: list[PartitionChange] = []
         self.appended: list[Log] = []
+        self.deleted: list[Log] = []
         self.woken: list[int] = []
         self.replicas = ReplicaManager(
             self.logs,
             self.clock,
             node_id=node_id,
             appended=self.appended.append,
+            deleted_from=self.deleted.append if deletes_later else Log.keep_log_start,
             wake=self.woken.append,
             propose_isr=self.proposed.extend,
         )

@@ -497,6 +497,34 @@ def test_a_deletion_waits_until_every_replica_has_forgotten() -> None:
     assert answers == [3]
 
 
+def test_a_deletion_is_answered_when_no_crash_brings_the_records_back() -> None:
+    node = Node(1, deletes_later=True)
+    node.lead()
+    node.produce(*[batch()] * 5, acks=1)
+    answers = node.delete(3, timeout_ms=0)
+    again = node.delete(2)
+    assert (answers, again) == ([], [])
+    assert node.deleted == [node.log()] * 2
+
+    node.log().keep_log_start()
+    node.replicas.flushed([ORDERS])
+
+    assert (answers, again) == ([3], [3])
+    assert node.delete(3) == [3], "it is on disk already"
+
+
+def test_who_waits_for_a_deletion_is_told_when_the_disk_fails() -> None:
+    node = Node(1, deletes_later=True)
+    node.lead()
+    node.produce(acks=1)
+    answers = node.delete(1)
+
+    node.log().fail(DiskError("fsync", "/data", 5, "no"))
+    node.replicas.failed()
+
+    assert [type(answer) for answer in answers] == [DiskError]
+
+
 def test_a_deletion_that_takes_too_long_times_out() -> None:
     node = Node(1)
     node.lead(replicas=(1, 2))

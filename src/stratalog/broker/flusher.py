@@ -3,11 +3,13 @@
 With ``log.flush.on.ack`` every append asks for a flush. While one runs on a worker, what is
 appended meanwhile waits for the next, which serves all of it at once. Without it, this flushes
 only what has been rolled, so that a segment of a gigabyte is not written while the loop waits.
+Log starts that DeleteRecords has raised become durable in the same rounds, all with one write.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
 
 from stratalog.errors import DiskError, OutOfResourcesError
 from stratalog.storage.directory import LogDirectory
@@ -15,6 +17,7 @@ from stratalog.storage.files import FileSystem
 from stratalog.storage.flushing import SYNC_FILE_SYSTEM_FROM, FlushTask, sync_all
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
+from stratalog.storage.log_starts import LogStartTask
 
 _RETRY_SECONDS = 0.1
 
@@ -41,11 +44,20 @@ class Flusher:
         self._flushed = flushed
         self._failed = failed
         self._dirty: dict[TopicPartition, Log] = {}
+        self._raised: set[TopicPartition] = set()
         self._is_running = False
 
     def ask(self, log: Log) -> None:
         """Something was appended to ``log``."""
         self._dirty[log.topic_partition] = log
+        self._begin_soon()
+
+    def ask_for_start(self, log: Log) -> None:
+        """The log start was raised."""
+        self._raised.add(log.topic_partition)
+        self._begin_soon()
+
+    def _begin_soon(self) -> None:
         if not self._is_running:
             self._is_running = True
             # Not at once: what else has arrived in this turn of the loop goes along.
@@ -57,22 +69,21 @@ class Flusher:
 
     def _begin(self) -> None:
         dirty, self._dirty = self._dirty, {}
-        keys = list(dirty)
+        raised, self._raised = self._raised, set()
+        keys = list(dict.fromkeys((*dirty, *raised)))
+        tasks = self._plan(dirty) if self._directory.is_online else []
         if not self._directory.is_online:
             self._is_running = False
             self._failed(keys)
             return
-        tasks = self._plan(dirty)
-        if not self._directory.is_online:
-            self._is_running = False
-            self._failed(keys)
-            return
-        if not tasks:
+        starts = LogStartTask.plan(self._directory) if raised else None
+        if not tasks and starts is None:
             self._is_running = False
             self._flushed(keys)
             return
-        job = self._loop.run_in_executor(self._executor, self._run, [task for _, task in tasks])
-        job.add_done_callback(lambda done: self._end(keys, tasks, done))
+        round_ = _Round(keys, tasks, starts, raised)
+        job = self._loop.run_in_executor(self._executor, self._run, round_)
+        job.add_done_callback(lambda done: self._end(round_, done))
 
     def _plan(self, dirty: dict[TopicPartition, Log]) -> list[tuple[Log, FlushTask]]:
         """What is to be synced. Planning writes the last index entries, and so may fail itself."""
@@ -94,35 +105,51 @@ class Flusher:
                 tasks.append((log, task))
         return tasks
 
-    def _run(self, tasks: list[FlushTask]) -> list[Exception | None]:
-        """On the worker: why each of the tasks failed, if it did."""
+    def _run(self, round_: "_Round") -> "_Errors":
+        """On the worker: why each of the tasks failed, if it did, and why the log starts did."""
+        starts = round_.starts
+        starts_error = None if starts is None else _attempt(starts.run)
+        tasks = round_.tasks
         if len(tasks) >= SYNC_FILE_SYSTEM_FROM:
             directory = self._directory
             error = _attempt(lambda: sync_all(self._files, directory.path, directory.state.syncs))
-            return [error] * len(tasks)
-        return [_attempt(task.run) for task in tasks]
+            return [error] * len(tasks), starts_error
+        return [_attempt(task.run) for _, task in tasks], starts_error
 
-    def _end(
-        self,
-        keys: list[TopicPartition],
-        tasks: list[tuple[Log, FlushTask]],
-        done: "asyncio.Future[list[Exception | None]]",
-    ) -> None:
+    def _end(self, round_: "_Round", done: "asyncio.Future[_Errors]") -> None:
         self._is_running = False
         if done.cancelled():
             return
-        for (log, task), error in zip(tasks, done.result(), strict=True):
+        errors, starts_error = done.result()
+        for (log, task), error in zip(round_.tasks, errors, strict=True):
             if error is None:
                 log.complete_flush(task)
             elif not log.is_closed:  # of one that was deleted meanwhile nothing is missed
                 self._give_up(log, error)
+        if round_.starts is not None:
+            self._end_starts(round_.starts, round_.raised, starts_error)
         if self._directory.is_online:
-            self._flushed(keys)
+            self._flushed(round_.keys)
         else:
-            self._failed(keys)
-        if self._dirty and not self._is_running:
+            self._failed(round_.keys)
+        if (self._dirty or self._raised) and not self._is_running:
             self._is_running = True
             self._begin()
+
+    def _end_starts(
+        self, starts: LogStartTask, raised: set[TopicPartition], error: Exception | None
+    ) -> None:
+        if error is None:
+            starts.complete()
+        elif isinstance(error, OutOfResourcesError):
+            # The old file stands, and what the system has run out of comes back.
+            self._loop.call_later(_RETRY_SECONDS, self._retry_starts, raised)
+        else:
+            self._directory.fail(str(error))
+
+    def _retry_starts(self, raised: set[TopicPartition]) -> None:
+        self._raised |= raised
+        self._begin_soon()
 
     def _give_up(self, log: Log, error: Exception) -> None:
         """A sync that failed proves nothing about what it covered, nor would another."""
@@ -130,6 +157,19 @@ class Flusher:
             error = DiskError("fsync", log.directory, 0, str(error))
         self._directory.fail(str(error))
         log.fail(error)
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """What one turn of the worker makes durable, and for whom."""
+
+    keys: list[TopicPartition]
+    tasks: list[tuple[Log, FlushTask]]
+    starts: LogStartTask | None
+    raised: set[TopicPartition]
+
+
+_Errors = tuple[list[Exception | None], Exception | None]
 
 
 def _attempt(action: Callable[[], None]) -> Exception | None:

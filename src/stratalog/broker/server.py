@@ -140,6 +140,7 @@ class Broker:
             self._steady_clock,
             node_id=store.image.node_id,
             appended=self._appended,
+            deleted_from=self._deleted_from,
             wake=self._wake,
         )
         period_ms = max(self._config.replica_lag_time_max_ms // 2, 1)
@@ -318,6 +319,9 @@ class Broker:
         if self._is_flushing_on_ack:
             self._flusher_of(log).ask(log)
 
+    def _deleted_from(self, log: Log) -> None:
+        self._flusher_of(log).ask_for_start(log)
+
     def _flush_later(self, log: Log) -> bool:
         self._flusher_of(log).ask(log)
         return True
@@ -344,16 +348,16 @@ class Broker:
                     await result
 
     async def _finish_requests(self) -> None:
-        """Take no request any more, and answer those that wait for a flush: a producer that was
+        """Take no request any more, and answer those that wait for the disk: a producer that was
         not told of what is in the log would send it again."""
         acceptor = getattr(self, "_acceptor", None)
         if acceptor is None:
             return
         acceptor.retire()
-        waiting = self.services.replicas.produce_purgatory
-        loop = self.services.loop
+        replicas, loop = self.services.replicas, self.services.loop
+        waiting = (replicas.produce_purgatory, replicas.delete_purgatory)
         give_up = loop.time() + _FINISH_SECONDS
-        while len(waiting) and loop.time() < give_up:  # noqa: ASYNC110 - flushes end soon
+        while any(map(len, waiting)) and loop.time() < give_up:  # noqa: ASYNC110 - flushes end soon
             await asyncio.sleep(_FINISH_STEP_SECONDS)
         acceptor.stop()
 

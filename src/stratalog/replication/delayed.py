@@ -141,7 +141,7 @@ class DelayedFetch(DelayedOperation):
 
 
 class DelayedDeleteRecords(DelayedOperation):
-    """Answered when every replica has forgotten what was to be deleted."""
+    """Answered when every replica has forgotten what was to be deleted, this one for good."""
 
     def __init__(
         self,
@@ -164,6 +164,8 @@ class DelayedDeleteRecords(DelayedOperation):
                 self._results[key] = NotLeaderError(f"{key} is not led here any more")
             elif partition.low_watermark >= offset:
                 self._results[key] = partition.low_watermark
+            elif (failure := partition.failure()) is not None:
+                self._results[key] = failure
             else:
                 continue
             del self._wanted[key]
@@ -171,5 +173,7 @@ class DelayedDeleteRecords(DelayedOperation):
 
     def complete(self, *, is_expired: bool) -> None:
         for key in self._wanted:
-            self._results[key] = RequestTimedOutError(f"{key} has replicas that lag behind")
+            self._results[key] = RequestTimedOutError(
+                f"records of {key} were deleted, and not on all disks in time"
+            )
         self._respond(self._results)

@@ -254,7 +254,7 @@ class Partition:
             return True
         if self.leader_id != self.node_id:
             return NotLeaderError(f"{self.log.topic_partition} has another leader now")
-        return self._failure() or False
+        return self.failure() or False
 
     def is_replicated(self, required_offset: int) -> bool | StratalogError:
         """For acks=all: whether everything below ``required_offset`` is on enough replicas; an
@@ -262,14 +262,14 @@ class Partition:
         if self.leader_id != self.node_id:
             return NotLeaderError(f"{self.log.topic_partition} has another leader now")
         if self.log.high_watermark < required_offset:
-            return self._failure() or False
+            return self.failure() or False
         if self.is_out_of_sync and len(self.maximal_isr) < self.effective_min_isr:
             return NotEnoughReplicasAfterAppendError(
                 f"{self.log.topic_partition} was appended to, and lost in-sync replicas since"
             )
         return True
 
-    def _failure(self) -> StratalogError | None:
+    def failure(self) -> StratalogError | None:
         """Why nothing of this log will become durable any more: its own disk trouble, or that of
         another log of the same directory."""
         directory = self.log.context.directory_state
@@ -309,6 +309,28 @@ class Partition:
             # A reader would take it for one that is too large; the next fetch has room for it.
             data = FetchedData(offset, None)
         return PartitionRead(data, high_watermark, last_stable, start)
+
+    def available_bytes(self, offset: int, max_bytes: int, isolation: Isolation) -> int:
+        """About how much a read would find, without reading; -1 if it should be answered now."""
+        log = self.log
+        end = log.high_watermark
+        if isolation is Isolation.LOG_END:
+            end = log.log_end_offset
+        elif isolation is Isolation.TXN_COMMITTED:
+            end = log.last_stable_offset
+        if offset > log.log_end_offset or offset < log.log_start_offset:
+            return -1
+        if offset >= end:
+            return 0
+        active = log.segments.active
+        if offset < active.base_offset:
+            return -1  # an older segment: there is enough, or it is soon time to roll on
+        try:
+            first = active.position_of(offset)
+            last = active.size_bytes if end >= log.log_end_offset else active.position_of(end)
+        except StratalogError:
+            return -1
+        return min(max(last - first, 0), max_bytes)
 
     def _diverging(self, offset: int, last_fetched_epoch: int) -> EpochEnd | None:
         """Where a reader that has read up to ``offset``, lastly of that epoch, knows another
@@ -372,9 +394,10 @@ class Partition:
 
     @property
     def low_watermark(self) -> int:
-        """What every replica has forgotten lies below."""
+        """What every replica has forgotten lies below, on this node for good."""
         starts = [follower.log_start_offset for follower in self.followers.values()]
-        return min(self.log.log_start_offset, *starts) if starts else self.log.log_start_offset
+        durable = self.log.durable_start_offset
+        return min(durable, *starts) if starts else durable
 
     def propose_isr(self, isr: Iterable[int]) -> None:
         """Another ISR is asked for: until it is decided, all of both are waited for."""

@@ -50,7 +50,8 @@ from stratalog.topic_names import INTERNAL_TOPICS
 
 
 class ReplicaManager:
-    """``appended`` is told of each log that was appended to: there is something to flush.
+    """``appended`` is told of each log that was appended to: there is something to flush; and
+    ``deleted_from`` of each whose start was raised: that is to become durable.
     ``wake`` is told when ``expire`` will next be needed. ``propose_isr`` asks whoever keeps the
     metadata for other in-sync replicas, and calls ``isr_decided`` with the answer."""
 
@@ -61,6 +62,7 @@ class ReplicaManager:
         *,
         node_id: int,
         appended: Callable[[Log], None] = lambda _log: None,
+        deleted_from: Callable[[Log], None] = Log.keep_log_start,
         wake: Callable[[int], None] = lambda _deadline_ms: None,
         propose_isr: Callable[[list[PartitionChange]], None] = lambda _changes: None,
     ) -> None:
@@ -74,6 +76,7 @@ class ReplicaManager:
             *(self.fetch_purgatory, self.delete_purgatory),
         )
         self._tell_appended = appended
+        self._tell_deleted_from = deleted_from
         self._propose_isr = propose_isr
         self._logs = logs
         self._clock = clock
@@ -290,7 +293,8 @@ class ReplicaManager:
             self.fetch_purgatory.check(partition.log.topic_partition)
 
     def flushed(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """What these logs had appended is durable now: high watermarks may move."""
+        """What these logs had appended, and where they start, is durable now: high watermarks may
+        move."""
         for key in topic_partitions:
             partition = self._partitions.get(key)
             if partition is not None and partition.raise_high_watermark():
@@ -298,6 +302,7 @@ class ReplicaManager:
             else:
                 # acks=1 waits for this disk alone, and the high watermark for followers too.
                 self.produce_purgatory.check(key)
+                self.delete_purgatory.check(key)
 
     def committed(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """A commit has put records at the end of these logs, or let go of them: appends that wait
@@ -314,8 +319,9 @@ class ReplicaManager:
     def failed(self, topic_partitions: Iterable[TopicPartition] = ()) -> None:
         """The disk of these logs has failed: who waits for them, or for others on that disk, has
         nothing to wait for."""
-        for key in {*topic_partitions, *self.produce_purgatory.keys()}:
-            self.produce_purgatory.check(key)
+        for purgatory in (self.produce_purgatory, self.delete_purgatory):
+            for key in {*topic_partitions, *purgatory.keys()}:
+                purgatory.check(key)
 
     def _advanced(self, partition: Partition) -> None:
         key = partition.log.topic_partition
@@ -410,25 +416,7 @@ class ReplicaManager:
         partition = self._partitions.get(key)
         if partition is None or not partition.would_serve(asked.current_leader_epoch):
             return -1
-        log = partition.log
-        end = log.high_watermark
-        if upper is Isolation.LOG_END:
-            end = log.log_end_offset
-        elif upper is Isolation.TXN_COMMITTED:
-            end = log.last_stable_offset
-        if asked.offset > log.log_end_offset or asked.offset < log.log_start_offset:
-            return -1
-        if asked.offset >= end:
-            return 0
-        active = log.segments.active
-        if asked.offset < active.base_offset:
-            return -1  # an older segment: there is enough, or it is soon time to roll on
-        try:
-            first = active.position_of(asked.offset)
-            last = active.size_bytes if end >= log.log_end_offset else active.position_of(end)
-        except StratalogError:
-            return -1
-        return min(max(last - first, 0), asked.max_bytes)
+        return partition.available_bytes(asked.offset, asked.max_bytes, upper)
 
     # --- deleting records ---------------------------------------------------------------------
 
@@ -447,12 +435,17 @@ class ReplicaManager:
                     raise InvalidTopicError(key.topic, "is written by the broker alone")
                 if offset < -1:
                     raise OffsetOutOfRangeError(offset, 0, 0)
-                wanted[key] = self.get(key).delete_records(offset)
+                partition = self.get(key)
+                target_offset = partition.delete_records(offset)
+                if partition.log.durable_start_offset < partition.log.log_start_offset:
+                    self._tell_deleted_from(partition.log)
+                wanted[key] = target_offset
             except StratalogError as error:
                 results[key] = error.with_traceback(None)
-        operation = DelayedDeleteRecords(
-            self, wanted, results, respond, self._clock.now_ms() + max(timeout_ms, 0)
-        )
+        if not any(self._partitions[key].followers for key in wanted):
+            timeout_ms = max(timeout_ms, DISK_WAIT_MS)
+        deadline_ms = self._clock.now_ms() + max(timeout_ms, 0)
+        operation = DelayedDeleteRecords(self, wanted, results, respond, deadline_ms)
         self.delete_purgatory.complete_or_watch(operation, wanted)
 
     # --- in-sync replicas ---------------------------------------------------------------------

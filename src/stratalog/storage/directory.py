@@ -306,10 +306,12 @@ class LogDirectory:
 
     def checkpoint_log_start_offsets(self) -> None:
         self._write(self.plan_log_start_offsets())
+        for log in self.logs.values():
+            log.note_durable_start(log.log_start_offset, log.truncation_count)
 
-    def plan_log_start_offsets(self) -> "Checkpoint":
+    def plan_log_start_offsets(self, *, with_copies: bool = True) -> "Checkpoint":
         moved = [log for log in self.logs.values() if _starts_inside_a_segment(log)]
-        for log in moved:
+        for log in moved if with_copies else ():
             log.mirror_log_start()
         return self._plan(LOG_START_CHECKPOINT, lambda log: log.log_start_offset, moved)
 

@@ -79,6 +79,7 @@ class LogState:
         # whether the names it found are durable, so the first flush sees to it.
         self._names, self._synced_names = 1, 0
         self._mirrored_start = loaded.mirrored_start
+        self._durable_start = loaded.log_start_offset
         self._topic_id = read_topic_id(context.files, self._metadata_path)
 
     def __repr__(self) -> str:
@@ -179,6 +180,22 @@ class LogState:
         self.raise_log_start_offset(target)
         return self.log_start_offset
 
+    @property
+    def durable_start_offset(self) -> int:
+        """The log start that no crash lowers: DeleteRecords is answered when it is reached."""
+        durable = max(self._durable_start, self.segments.first.base_offset)
+        return min(durable, self.log_start_offset)
+
+    def note_durable_start(self, offset: int, truncations: int) -> None:
+        """A log start was checkpointed, planned when the log had been cut ``truncations`` times."""
+        if truncations == self._truncations:
+            self._durable_start = max(self._durable_start, offset)
+
+    def keep_log_start(self) -> None:
+        """Make the log start durable, and wait for it."""
+        if self.durable_start_offset < self.log_start_offset:
+            self.context.checkpoint_log_start_offsets()
+
     def start_at(self, offset: int) -> None:
         """What lies below ``offset`` does not count any more."""
         self.log_start_offset = offset
@@ -194,6 +211,7 @@ class LogState:
         if self._mirrored_start > offset:
             self.own.forget_log_start()
             self._mirrored_start = 0
+        self._durable_start = min(self._durable_start, offset)
         self._truncations += 1
         self.log_end_offset = offset
         self.high_watermark = min(self.high_watermark, offset)
