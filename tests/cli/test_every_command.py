@@ -412,6 +412,7 @@ OF_A_BROKER = {
     ("group", "describe"): ["--all-groups"],
     ("group", "reset-offsets"): ["--group", "g", "--all-topics", "--to-latest"],
     ("group", "delete"): ["--group", "g"],
+    ("log", "usage"): [],
     ("config", "describe"): ["--topic", "orders"],
     ("config", "alter"): ["--topic", "orders", "--delete-config", "retention.ms"],
 }

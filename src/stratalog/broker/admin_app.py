@@ -6,6 +6,7 @@
     GET  /v1/topics  /v1/groups
     GET  /v1/topics/{name}           its partitions
     GET  /v1/offsets?topic=a&topic=b where the partitions begin and end; of all topics if none
+    GET  /v1/usage                   what takes the disk, by topic and kind, and why it stays
     POST /v1/topics/{name}/adopt     {"configs": {name: value}}: a held topic is held no more
     GET  /v1/leases                  what readers of the files hold
     POST /v1/leases                  {"holder": text, "seconds": 600,
@@ -38,7 +39,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from stratalog.broker import commit_admin, compaction_admin, lease_admin, overview
+from stratalog.broker import commit_admin, compaction_admin, lease_admin, overview, usage_admin
 from stratalog.broker.admin_guard import AdminGuard
 from stratalog.broker.commit_admin import COMMIT_BODY_BYTES_MAX
 from stratalog.broker.committing import BrokerStoppingError
@@ -99,6 +100,10 @@ class AdminPages:
 
     async def groups(self, _request: Request) -> Response:
         return _json_rows({}, "groups", overview.groups(self.services))
+
+    async def usage(self, _request: Request) -> Response:
+        content = await usage_admin.usage(self.services)
+        return Response(content, media_type="application/json")
 
     async def adopt(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -180,6 +185,7 @@ def admin_app(pages: AdminPages, guard: AdminGuard) -> ASGIApp:
             Route("/v1/topics/{name}", pages.topic),
             Route("/v1/offsets", pages.offsets),
             Route("/v1/groups", pages.groups),
+            Route("/v1/usage", pages.usage),
             Route("/v1/topics/{name}/adopt", pages.adopt, methods=["POST"]),
             Route("/v1/leases", pages.leases),
             Route("/v1/leases", pages.grant_lease, methods=["POST"]),

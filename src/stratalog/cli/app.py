@@ -46,6 +46,7 @@ from stratalog.cli.topic import delete as topic_delete
 from stratalog.cli.topic import describe as topic_describe
 from stratalog.cli.topic import list_topics
 from stratalog.cli.topic_adopt import adopt as topic_adopt
+from stratalog.cli.usage import usage
 from stratalog.cli.verify import verify
 
 # What typer raises for a command line that it does not understand. It has no public name.
@@ -104,6 +105,7 @@ _add_group(
     "Look at, check, repair and back up the files of a log.",
     {
         "segments": segments,
+        "usage": usage,
         "find": find,
         "dump": dump,
         "verify": verify,

@@ -46,6 +46,11 @@ class Wire:
     def close(self) -> None:
         self._channel.close()
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the broker is on this host."""
+        return bool(self._channel.getsockname()[0] == self._channel.getpeername()[0])
+
     def ask(self, api_key: int, version: int, request: Any) -> Any:
         """The body of the answer to one request."""
         from stratalog.errors import ProtocolError

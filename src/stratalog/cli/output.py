@@ -1,7 +1,4 @@
-"""What all commands share: where output goes, as a table or as JSON.
-
-Rich is imported only when there is something to draw with it.
-"""
+"""What all commands share: where output goes, as a table or as JSON."""
 
 import json
 import sys
@@ -11,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from stratalog.cli.table import Column, screen_of, table_lines
+
 
 class OutputFormat(StrEnum):
     TABLE = "table"
@@ -19,6 +18,9 @@ class OutputFormat(StrEnum):
 
 OutputOption = Annotated[
     OutputFormat, typer.Option("--output", "-o", help="A table to read, or JSON to process.")
+]
+WideOption = Annotated[
+    bool, typer.Option("--wide", help="All columns of the table, and exact sizes.")
 ]
 
 
@@ -40,20 +42,19 @@ def is_watched() -> bool:
     return sys.stderr.isatty()
 
 
-def write_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
-    """A table; columns whose cells are all numbers are set to the right."""
-    from rich.console import Console
-    from rich.table import Table
-
-    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
-    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
-    for slot, name in enumerate(columns):
-        numeric = all(row[slot].lstrip("-").isdigit() for row in cells if row[slot])
-        table.add_column(name, justify="right" if numeric else "left", no_wrap=True)
-    for row in cells:
-        table.add_row(*row)
-    # A table that is fitted to a narrow terminal loses numbers; the terminal can wrap it itself.
-    Console(file=sys.stdout, width=100_000, markup=False, highlight=False).print(table)
+def write_table(
+    columns: Sequence[str | Column],
+    rows: Iterable[Sequence[object]],
+    title: str = "",
+    *,
+    is_wide: bool = False,
+) -> None:
+    """A table that fits the terminal; ``is_wide`` has every column, and every digit."""
+    if title:
+        write_line(title)
+    named = [each if isinstance(each, Column) else Column(each) for each in columns]
+    for line in table_lines(named, rows, screen_of(sys.stdout), is_wide=is_wide):
+        write_line(line)
 
 
 def plural(count: int, noun: str) -> str:

@@ -45,6 +45,7 @@ _KINDS: dict[int, type[DiskError]] = {
 }
 # For syncfs and sync_file_range, which the os module lacks.
 _libc = ctypes.CDLL(None, use_errno=True)
+_BLOCK_BYTES = 512  # the unit of st_blocks, whatever blocks the file system has
 _SYNC_FILE_RANGE_WRITE = 2
 _SYNC_FILE_RANGE_WAITED_FOR = 1 | _SYNC_FILE_RANGE_WRITE | 4  # before it, and behind it
 # What it says where it is not to be had, and so says nothing of the disk.
@@ -63,6 +64,7 @@ class Entry:
     inode: int = 0  # 0 where the file system has none
     modified_ns: int = 0  # the same moment as ``modified_ms``, to the nanosecond
     link_count: int = 1  # names that the file has, here and elsewhere
+    disk_bytes: int = -1  # what it takes of the disk, which of a hole is nothing; -1: not known
 
 
 class File(Protocol):
@@ -365,6 +367,7 @@ def _entry(name: str, found: os.stat_result, is_link: bool = False) -> Entry:
         found.st_ino,
         found.st_mtime_ns,
         found.st_nlink,
+        found.st_blocks * _BLOCK_BYTES,
     )
 
 
