@@ -12,8 +12,9 @@ from stratalog.broker.startup import OpenedBroker, open_broker
 from stratalog.config import BrokerConfig
 from stratalog.metadata import NewTopic
 from stratalog.records import Record, build_batch
-from stratalog.storage.files import DirectoryLock, File, OsFile, OsFileSystem, disk_error
+from stratalog.storage.files import DirectoryLock, File, OsFile, OsFileSystem
 from stratalog.storage.layout import LOCK_FILE, TopicPartition
+from stratalog.storage.os_errors import disk_error
 from stratalog.testing import ManualClock
 
 ARCHIVE = Path(__file__).parents[1] / "interop" / "golden" / "metadata.tar.xz"

@@ -46,7 +46,7 @@ async def turn() -> None:
 
 class World:
     def __init__(self) -> None:
-        self.files = SimulatedFileSystem()
+        self.files = SimulatedFileSystem(count_resources=True)
         self.logs = LogManager(
             BrokerConfig(
                 log_dirs=("/data",), num_recovery_threads_per_data_dir=1, log_dir_reserve_bytes=0
@@ -203,6 +203,26 @@ def test_a_directory_that_is_offline_already_is_not_flushed() -> None:
         assert world.worker.jobs == []
         assert world.failed == [keys(0)]
         assert world.flusher.is_idle
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("error", [errno.EMFILE, errno.ENFILE, errno.ENOMEM])
+def test_a_flush_that_finds_no_descriptor_is_tried_again_and_nobody_fails(error: int) -> None:
+    async def scenario(world: World) -> None:
+        log = world.append()
+        await turn()
+        world.files.fail(lambda o: o.kind == "open_directory" and o.path == log.directory, error)
+        await world.worker.work()
+        assert (log.recovery_point, log.failure, world.failed) == (0, None, [])
+        assert world.directory.is_online
+
+        world.flusher.ask(log)  # as it does itself a moment later
+        await turn()
+        await world.worker.work()
+
+        assert log.recovery_point == 1
+        assert world.flushed[-1] == keys(0)
 
     run(scenario)
 

@@ -36,8 +36,9 @@ from stratalog.storage.commits.errors import (
     StagedFileError,
 )
 from stratalog.storage.commits.manifest import AppVersion, Manifest
-from stratalog.storage.files import OsFileSystem, disk_error
+from stratalog.storage.files import OsFileSystem
 from stratalog.storage.layout import TopicPartition
+from stratalog.storage.os_errors import disk_error
 from stratalog.storage.owner_file import Owner
 
 ORDERS = TopicPartition("orders", 0)

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from open_files import open_files_in
 from stratalog.errors import DiskError, DiskFullError, LogDirectoryError
+from stratalog.storage.directory_lock import OsDirectoryLock
 from stratalog.storage.files import (
-    OsDirectoryLock,
     OsFileSystem,
     disk_error,
     read_file,

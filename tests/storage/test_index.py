@@ -3,6 +3,7 @@
 The model of an index is a list of its entries.
 """
 
+import errno
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stratalog.errors import CorruptIndexError, IndexFullError, SegmentOffsetOverflowError
+from stratalog.errors import (
+    CorruptIndexError,
+    IndexFullError,
+    OutOfMemoryError,
+    SegmentOffsetOverflowError,
+)
 from stratalog.storage.files import OsFileSystem
 from stratalog.storage.index import OffsetIndex, OffsetPosition, TimeIndex, TimestampOffset
 from stratalog.testing import SimulatedFileSystem
@@ -51,6 +57,33 @@ def filled_time_index(relative: list[int], **options: Any) -> TimeIndex:
     for slot, each in enumerate(relative):
         index.maybe_append(10 * (slot + 1), BASE + each)
     return index
+
+
+# --- what the system runs out of, and has again --------------------------------------------------
+
+
+def test_a_map_that_fails_is_made_by_the_next_lookup() -> None:
+    files = SimulatedFileSystem(count_resources=True)
+    index = filled_offset_index([3, 7, 9], files=files)
+    index.trim()
+    files.fail(lambda operation: operation.kind == "map", errno.ENOMEM)
+    with pytest.raises(OutOfMemoryError):
+        index.lookup(BASE + 7)
+    assert index.lookup(BASE + 7) == OffsetPosition(BASE + 7, 200)
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EMFILE, errno.ENOMEM])
+def test_entries_that_could_not_be_written_are_not_counted(error: int) -> None:
+    files = SimulatedFileSystem()
+    index = filled_offset_index([3, 7], files=files)
+    index.write_pending()
+    index.append(BASE + 9, 300)
+    files.fail(lambda operation: operation.kind == "write", error)
+    index.trim()
+    assert (index.entries, index.last) == (2, OffsetPosition(BASE + 7, 200))
+    assert files.contents(index.path) == struct.pack(">iiii", 3, 100, 7, 200)
+    index.append(BASE + 9, 300)
+    assert index.lookup(BASE + 20) == OffsetPosition(BASE + 9, 300)
 
 
 # --- layout and allocation -----------------------------------------------------------------------

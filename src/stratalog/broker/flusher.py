@@ -95,8 +95,7 @@ class Flusher:
             try:
                 task = log.plan_flush()
             except OutOfResourcesError:
-                # What the system has run out of comes back.
-                self._loop.call_later(_RETRY_SECONDS, self.ask, log)
+                self._ask_later(log)
                 continue
             except DiskError as error:
                 self._give_up(log, error)
@@ -124,6 +123,9 @@ class Flusher:
         for (log, task), error in zip(round_.tasks, errors, strict=True):
             if error is None:
                 log.complete_flush(task)
+            elif isinstance(error, DiskError) and error.is_passing:
+                log.plan_again(task)
+                self._ask_later(log)
             elif not log.is_closed:  # of one that was deleted meanwhile nothing is missed
                 self._give_up(log, error)
         if round_.starts is not None:
@@ -150,6 +152,10 @@ class Flusher:
     def _retry_starts(self, raised: set[TopicPartition]) -> None:
         self._raised |= raised
         self._begin_soon()
+
+    def _ask_later(self, log: Log) -> None:
+        """What the system has run out of comes back, and who waits for the flush waits on."""
+        self._loop.call_later(_RETRY_SECONDS, self.ask, log)
 
     def _give_up(self, log: Log, error: Exception) -> None:
         """A sync that failed proves nothing about what it covered, nor would another."""

@@ -143,9 +143,22 @@ class DiskError(StorageError):
     def __str__(self) -> str:
         return f"{self.operation} {self.path}: {self.reason}"
 
+    @property
+    def is_passing(self) -> bool:
+        """Whether the same operation can be tried again, and nothing is in doubt meanwhile."""
+        return False
+
+
+# Calls whose failure may have dropped bytes: neither trying again nor reading back proves anything.
+SYNC_OPERATIONS = ("fsync", "syncfs")
+
 
 class OutOfResourcesError(DiskError):
     """The system has run out of something that comes back; the disk itself is sound."""
+
+    @property
+    def is_passing(self) -> bool:
+        return self.operation not in SYNC_OPERATIONS
 
 
 class DiskFullError(OutOfResourcesError):
@@ -154,6 +167,10 @@ class DiskFullError(OutOfResourcesError):
 
 class TooManyOpenFilesError(OutOfResourcesError):
     """The limit on open files is reached; raise it (ulimit -n), or close some."""
+
+
+class OutOfMemoryError(OutOfResourcesError):
+    """No memory or no room for another map is left; free some, or raise vm.max_map_count."""
 
 
 class LogDirectoryError(StorageError):

@@ -23,8 +23,8 @@ from stratalog.errors import (
     ConfigError,
     CorruptFileError,
     DiskError,
-    DiskFullError,
     LogDirectoryError,
+    OutOfResourcesError,
     StorageError,
     UnfinishedRestoreError,
 )
@@ -102,6 +102,8 @@ class LogDirectory:
         self.state = DirectoryState()
         self.logs: dict[TopicPartition, Log] = {}
         self.offline_logs: dict[TopicPartition, str] = {}
+        # Renamed to ``-delete``, to be removed: what is left of logs that could not be made.
+        self.half_made: list[str] = []
         # What cleaner-offset-checkpoint says; read when first asked for.
         self._cleaner_offsets: dict[TopicPartition, int] | None = None
         self._cleaner_changes = self._cleaner_written = 0
@@ -129,7 +131,8 @@ class LogDirectory:
         try:
             free_bytes = self.files.free_bytes(self.path)
         except DiskError as error:
-            self.fail(str(error))
+            if not error.is_passing:
+                self.fail(str(error))
             return
         if free_bytes + coming_bytes < reserve_bytes:
             self.state.state = DiskState.FULL
@@ -400,14 +403,14 @@ class LogDirectory:
 
     def checkpoint_failed(self, error: DiskError) -> None:
         """On the owner's thread: a checkpoint could not be written."""
-        if not isinstance(error, DiskFullError):
+        if not isinstance(error, OutOfResourcesError):
             self.fail(str(error))
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
         try:
             yield
-        except DiskFullError:
+        except OutOfResourcesError:
             raise  # the old file still stands, and the next round tries again
         except DiskError as error:
             self.fail(str(error))

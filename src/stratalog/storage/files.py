@@ -2,8 +2,8 @@
 
 The engine is given a ``FileSystem`` and never calls ``os`` itself, so that tests can put a
 simulated disk below it, cut the power between any two operations and make any of them fail.
-``OSError`` becomes ``DiskError`` (``DiskFullError`` when space or quota ran out) here and nowhere
-else.
+``OSError`` becomes ``DiskError`` here and in what this module is made of (``os_errors``,
+``directory_lock``), and nowhere else.
 
 What the engine may rely on:
 
@@ -16,33 +16,21 @@ What the engine may rely on:
 
 import ctypes
 import errno
-import fcntl
 import mmap
 import os
 import shutil
 import stat
-import struct
-import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from typing_extensions import Buffer
 
-from stratalog.errors import (
-    DirectoryLockedError,
-    DiskError,
-    DiskFullError,
-    TooManyOpenFilesError,
-)
+from stratalog.errors import DiskError, OutOfMemoryError
+from stratalog.storage.directory_lock import OsDirectoryLock, open_directory
+from stratalog.storage.os_errors import disk_error
 
-_KINDS: dict[int, type[DiskError]] = {
-    errno.ENOSPC: DiskFullError,
-    errno.EDQUOT: DiskFullError,
-    errno.EMFILE: TooManyOpenFilesError,
-    errno.ENFILE: TooManyOpenFilesError,
-}
 # For syncfs and sync_file_range, which the os module lacks.
 _libc = ctypes.CDLL(None, use_errno=True)
 _BLOCK_BYTES = 512  # the unit of st_blocks, whatever blocks the file system has
@@ -121,11 +109,6 @@ class FileSystem(Protocol):
     def lock(self, path: str) -> DirectoryLock: ...
 
 
-def disk_error(operation: str, path: str, error: OSError) -> DiskError:
-    kind = _KINDS.get(error.errno or 0, DiskError)
-    return kind(operation, path, error.errno or 0, error.strerror or str(error))
-
-
 class OsFile:
     """A descriptor. Closed by ``close`` or when the last reference goes, whichever is first: a
     slice handed to a slow reader keeps its file open after the cache has let go of it."""
@@ -155,6 +138,9 @@ class OsFile:
                 data += more
         except OSError as error:
             raise disk_error("read", self.path, error) from error
+        except MemoryError as error:
+            reason = f"there is no memory for {size} bytes of it"
+            raise OutOfMemoryError("read", self.path, errno.ENOMEM, reason) from error
         return data
 
     def read_into(self, position: int, buffer: Buffer) -> int:
@@ -326,26 +312,17 @@ class OsFileSystem:
             raise disk_error("utime", path, error) from error
 
     def sync_directory(self, path: str) -> None:
+        opened = open_directory(path)
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            os.fsync(opened.descriptor)
         except OSError as error:
             raise disk_error("fsync", path, error) from error
 
     def sync_file_system(self, path: str) -> None:
-        try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                if _libc.syncfs(descriptor):
-                    number = ctypes.get_errno()
-                    raise OSError(number, os.strerror(number))
-            finally:
-                os.close(descriptor)
-        except OSError as error:
-            raise disk_error("syncfs", path, error) from error
+        opened = open_directory(path)
+        if _libc.syncfs(opened.descriptor):
+            number = ctypes.get_errno()
+            raise disk_error("syncfs", path, OSError(number, os.strerror(number)))
 
     def free_bytes(self, path: str) -> int:
         try:
@@ -353,7 +330,7 @@ class OsFileSystem:
         except OSError as error:
             raise disk_error("statvfs", path, error) from error
 
-    def lock(self, path: str) -> "OsDirectoryLock":
+    def lock(self, path: str) -> OsDirectoryLock:
         return OsDirectoryLock(path)
 
 
@@ -369,59 +346,6 @@ def _entry(name: str, found: os.stat_result, is_link: bool = False) -> Entry:
         found.st_nlink,
         found.st_blocks * _BLOCK_BYTES,
     )
-
-
-class OsDirectoryLock:
-    """An exclusive lock that Apache Kafka's own respects, held until ``release``.
-
-    POSIX record locks belong to the process and are dropped when it closes *any* descriptor of
-    the file, so the file is opened here and nowhere else, and once a process at most.
-    """
-
-    _held: ClassVar[dict[str, "OsDirectoryLock"]] = {}
-    _guard = threading.Lock()
-
-    # struct flock on Linux: l_type, l_whence, l_start, l_len, l_pid
-    _FLOCK = struct.Struct("hhqqi4x")
-
-    def __init__(self, path: str) -> None:
-        self._path = os.path.realpath(path)
-        with self._guard:
-            if self._path in self._held:
-                raise DirectoryLockedError(
-                    f"{path} is already locked by this process ({os.getpid()})"
-                )
-            self._descriptor = self._acquire(path)
-            self._held[self._path] = self
-
-    def _acquire(self, path: str) -> int:
-        try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise disk_error("open", path, error) from error
-        try:
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            owner = self._owner(descriptor)
-            os.close(descriptor)
-            if error.errno not in (errno.EACCES, errno.EAGAIN):
-                raise disk_error("lock", path, error) from error
-            raise DirectoryLockedError(
-                f"{path} is locked by process {owner}; a log directory has one owner at a time"
-            ) from error
-        return descriptor
-
-    def _owner(self, descriptor: int) -> int:
-        query = self._FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-        with suppress(OSError):
-            answer = self._FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, query))
-            return int(answer[4])
-        return 0
-
-    def release(self) -> None:
-        with self._guard:
-            if self._held.pop(self._path, None) is self:
-                os.close(self._descriptor)
 
 
 def replace_file(files: FileSystem, path: str, content: bytes, *, is_synced: bool = True) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stratalog.errors import DiskError
+from stratalog.errors import DiskError, OutOfResourcesError
 from stratalog.storage.files import File, FileSystem
 from stratalog.storage.sync_failures import SyncFailures
 
@@ -73,10 +73,15 @@ def flush_together(
 ) -> None:
     """Make durable what ``logs``, all of one log directory, have appended so far."""
     tasks = [(log, task) for log in logs if (task := log.plan_flush()) is not None]
-    if len(tasks) >= SYNC_FILE_SYSTEM_FROM:
-        sync_all(files, directory, syncs)
-    else:
-        for _, task in tasks:
-            task.run()
+    try:
+        if len(tasks) >= SYNC_FILE_SYSTEM_FROM:
+            sync_all(files, directory, syncs)
+        else:
+            for _, task in tasks:
+                task.run()
+    except OutOfResourcesError:
+        for log, task in tasks:
+            log.plan_again(task)
+        raise
     for log, task in tasks:
         log.complete_flush(task)

@@ -23,8 +23,8 @@ from typing_extensions import Buffer
 from stratalog.errors import (
     CorruptIndexError,
     DiskError,
-    DiskFullError,
     IndexFullError,
+    OutOfResourcesError,
     SegmentOffsetOverflowError,
 )
 from stratalog.records import (
@@ -126,8 +126,9 @@ class SparseIndex(Generic[EntryT]):
 
     def _open(self, *, create: bool = True) -> File:
         if self._file is None:
-            self._file = self._files.open(self.path, create=create)
-            self._capacity_bytes = self._file.size_bytes()
+            file = self._files.open(self.path, create=create)
+            self._capacity_bytes = file.size_bytes()
+            self._file = file
         return self._file
 
     def _buffer(self) -> Buffer:
@@ -142,8 +143,11 @@ class SparseIndex(Generic[EntryT]):
                     raise
                 self._entries = 0  # somebody took it away: it was a hint
                 return b""
-            self._mapped_bytes = self._capacity_bytes
-            self._map = file.map(self._mapped_bytes) if self._mapped_bytes else b""
+            self._unmap()
+            if self._capacity_bytes:
+                # In this order: a map that fails is tried again by the next lookup.
+                self._map = file.map(self._capacity_bytes)
+                self._mapped_bytes = self._capacity_bytes
             if self._capacity_bytes < self.entries_max * self.entry_size:
                 self._file = None  # trimmed, so it is only read: the map is enough
         return self._map
@@ -152,14 +156,16 @@ class SparseIndex(Generic[EntryT]):
         self._map = b""
         self._mapped_bytes = 0
 
-    def _add(self, entry: bytes) -> None:
+    def _add(self, entry: bytes, last: EntryT) -> None:
         self._pending += entry
         self._entries += 1
+        self._last = last
         if len(self._pending) >= _PENDING_BYTES:
             self.write_pending()
 
     def write_pending(self) -> None:
-        """Write the entries that have waited. On a full disk they are given up: only hints."""
+        """Write the entries that have waited. Where the system has run out of something, they are
+        given up: they are only hints, and are counted no longer."""
         if not self._pending:
             return
         pending, self._pending = self._pending, bytearray()
@@ -167,20 +173,24 @@ class SparseIndex(Generic[EntryT]):
         try:
             self._open().write_at(end - len(pending), (pending,))
             self._capacity_bytes = max(self._capacity_bytes, end)
-        except DiskFullError:
+        except DiskError as error:
             self._entries -= len(pending) // self.entry_size
             self._last = None
+            if not isinstance(error, OutOfResourcesError):
+                raise
 
     def grow(self) -> None:
         """Preallocate to the maximum: this index is going to be appended to."""
+        self.write_pending()
         self._resize(max(self.entries_max * self.entry_size, self.size_bytes))
 
     def trim(self) -> None:
         """Cut the file behind the last entry: this index will not be appended to."""
+        self.write_pending()  # first: the size counts what could be written
         self._resize(self.size_bytes)
 
     def _resize(self, size_bytes: int) -> None:
-        self.write_pending()
+        """Only with nothing pending."""
         file = self._open()
         if self._capacity_bytes != size_bytes:
             self._unmap()
@@ -198,6 +208,7 @@ class SparseIndex(Generic[EntryT]):
 
     def content(self) -> bytes:
         """The entries, as they are on disk."""
+        self.write_pending()
         size_bytes = self.size_bytes
         return bytes(memoryview(self._buffer())[:size_bytes]) if size_bytes else b""
 
@@ -218,7 +229,7 @@ class SparseIndex(Generic[EntryT]):
         again leaves zeros behind the last entry."""
         if entries < self.entries:
             self.write_pending()
-            self._entries = entries
+            self._entries = min(entries, self._entries)
             self._resize(self.size_bytes)
             self._last = None
 
@@ -288,8 +299,7 @@ class OffsetIndex(SparseIndex[OffsetPosition]):
             raise CorruptIndexError(
                 self.path, f"offset {offset} does not follow the last entry, {self.last.offset}"
             )
-        self._add(_OFFSET_ENTRY.pack(relative, position))
-        self._last = OffsetPosition(offset, position)
+        self._add(_OFFSET_ENTRY.pack(relative, position), OffsetPosition(offset, position))
 
     def slot(self, offset: int) -> int:
         """The slot of the entry with the largest offset not above ``offset``; -1 if none."""
@@ -372,8 +382,8 @@ class TimeIndex(SparseIndex[TimestampOffset]):
                 f"timestamp {timestamp_ms} is below the last entry's, {last.timestamp_ms}",
             )
         if timestamp_ms > last.timestamp_ms:
-            self._add(_TIME_ENTRY.pack(timestamp_ms, self._relative(offset)))
-            self._last = TimestampOffset(timestamp_ms, offset)
+            entry = _TIME_ENTRY.pack(timestamp_ms, self._relative(offset))
+            self._add(entry, TimestampOffset(timestamp_ms, offset))
 
     def lookup(self, timestamp_ms: int) -> TimestampOffset:
         """The entry with the largest timestamp not above the one given."""

@@ -11,6 +11,7 @@ from typing_extensions import Buffer
 
 from stratalog.config import TopicConfig
 from stratalog.errors import (
+    DiskError,
     DiskFullError,
     LogClosedError,
     LogDamagedError,
@@ -296,6 +297,13 @@ class Log(LogState):
     def run_deletes(self, now_ms: int) -> None:
         """Unlink the files whose time has come."""
         self.pending_deletes.run(now_ms)
+
+    def not_unlinked(self, error: DiskError) -> None:
+        """A deleted file is still there. What the system has run out of comes back."""
+        if error.is_passing:
+            self.pending_deletes.add([error.path], self.context.clock.now_ms())
+        else:
+            self.fail(error)
 
     def delete_due_ms(self) -> int:
         return self.context.clock.now_ms() + self.config.file_delete_delay_ms

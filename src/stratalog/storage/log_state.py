@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from stratalog.config import TopicConfig
-from stratalog.errors import DiskError, LogClosedError, OffsetOutOfRangeError, OutOfResourcesError
+from stratalog.errors import DiskError, LogClosedError, OffsetOutOfRangeError
 from stratalog.storage.checkpoint import read_topic_id, write_topic_id
 from stratalog.storage.context import DiskState, LogContext
 from stratalog.storage.epochs import LeaderEpochs
@@ -296,6 +296,10 @@ class LogState:
             self._synced_names = max(self._synced_names, task.names)
             self.last_flush_ms = self.context.clock.now_ms()
 
+    def plan_again(self, task: FlushTask) -> None:
+        """``task`` could not run, and nothing is in doubt: the next flush has all of it to do."""
+        self.snapshots.sync_again(task.snapshot_paths)
+
     def flush(self, *, include_empty_active: bool = False) -> None:
         """Make everything appended so far durable."""
         if self._failure is not None:
@@ -306,7 +310,8 @@ class LogState:
         try:
             task.run()
         except DiskError as error:
-            if isinstance(error, OutOfResourcesError) and error.operation != "fsync":
+            if error.is_passing:
+                self.plan_again(task)
                 raise
             # A sync that failed may have dropped the pages it could not write: neither trying
             # again nor reading them back would prove anything.

@@ -6,6 +6,7 @@ nobody else. One sync of a log directory serves all that was made or renamed in 
 whole file system all that was made, if that is many.
 """
 
+import os
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,13 @@ from stratalog.errors import DiskError, LogDirectoryError, TopicNameError
 from stratalog.storage.directory import LogDirectory
 from stratalog.storage.files import FileSystem, remove_tree
 from stratalog.storage.flushing import SYNC_FILE_SYSTEM_FROM
-from stratalog.storage.layout import TopicPartition, replica_directory
+from stratalog.storage.layout import (
+    DELETE_DIRECTORY,
+    TopicPartition,
+    parse_replica_directory,
+    replica_directory,
+    suffixed_directory,
+)
 from stratalog.storage.loading import LogLoader
 from stratalog.storage.log import Log
 
@@ -39,7 +46,7 @@ class NewLog:
         """Take back what was made; what follows its directory among the candidates is left."""
         assert self.log is not None
         assert self.directory is not None
-        unmake(files, self.directory, self.log.directory, error)
+        unmake(files, self.directory, self.log.directory)
         self.failures.append(str(error))
         self.candidates = self.candidates[self.candidates.index(self.directory) + 1 :]
         self.directory = self.log = None
@@ -125,7 +132,7 @@ def _make(
             files.sync_directory(path)
     except DiskError as error:
         new.failures.append(str(error))
-        unmake(files, directory, path, error)
+        unmake(files, directory, path)
         return False
     new.directory, new.log = directory, log
     return True
@@ -141,12 +148,19 @@ def _sync(made: Sequence[NewLog], sync: Callable[[str], None], files: FileSystem
                     new.give_up(files, error)
 
 
-def unmake(files: FileSystem, directory: LogDirectory, path: str, error: DiskError) -> None:
-    """Half a log would be found at the next start beside the one made elsewhere."""
+def unmake(files: FileSystem, directory: LogDirectory, path: str) -> None:
+    """Half a log would be found at the next start beside the one made elsewhere. Under another
+    name it is not, and taking that needs no descriptors."""
+    key = parse_replica_directory(os.path.basename(path)).topic_partition
+    target = f"{directory.path}/{suffixed_directory(key, DELETE_DIRECTORY)}"
     try:
+        files.rename(path, target)
+        path = target
         remove_tree(files, path)
-    except DiskError:
-        directory.fail(str(error))
+    except DiskError as error:
+        if not error.is_passing:
+            directory.fail(str(error))
+        directory.half_made.append(path)
 
 
 def rename_deleted(

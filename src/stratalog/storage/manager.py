@@ -22,6 +22,7 @@ from stratalog.errors import (
 )
 from stratalog.storage.cleaning.cleaner import LogCleaner
 from stratalog.storage.commits.committing import LogCommits
+from stratalog.storage.deleted_directories import DeletedDirectories, DeletedDirectory
 from stratalog.storage.directory import (
     Checkpoint,
     Identity,
@@ -118,7 +119,7 @@ class LogManager:
             flush_later=lambda log: self.flush_later(log),
             leases=self.leases.book,
         )
-        self._deleting: list[tuple[int, LogDirectory, str, TopicPartition]] = []
+        self._deleted = DeletedDirectories(self._janitor, self.leases.book)
         self._is_threaded = is_threaded
         self.cleaner: LogCleaner | None = None  # None before the start, or not enabled
 
@@ -168,7 +169,9 @@ class LogManager:
         changed = self.commits.open(directory)
         found = take_stock(directory)
         due_ms = self.clock.now_ms() + self.config.log_segment_delete_delay_ms
-        self._deleting.extend((due_ms, directory, path, key) for path, key in found.to_delete)
+        self._deleted.add(
+            DeletedDirectory(due_ms, directory, path, key) for path, key in found.to_delete
+        )
         self.leases.load(directory, {each.path: each.topic_partition for each in found.to_open})
         return [
             replace(each, clean=False) if each.topic_partition in changed else each
@@ -290,7 +293,7 @@ class LogManager:
             if each.directory not in failed:
                 due_ms = now_ms + max(each.log.config.file_delete_delay_ms, 1)
                 key = each.log.topic_partition
-                self._deleting.append((due_ms, each.directory, each.target, key))
+                self._deleted.add([DeletedDirectory(due_ms, each.directory, each.target, key)])
                 self.leases.book.forget_held(key, each.path)
         for directory in {each.directory for each in detached} - set(failed):
             writes.append((directory, directory.plan_cleaner_offsets()))
@@ -385,6 +388,8 @@ class LogManager:
                 flush_together(self.files, directory.path, dirty, directory.state.syncs)
             except DiskError as error:
                 failure = error
+                if error.is_passing:
+                    continue
                 directory.fail(str(error))
                 for log in dirty:
                     log.fail(error)
@@ -396,7 +401,8 @@ class LogManager:
         try:
             action()
         except DiskError as error:
-            log.fail(error)
+            if not error.is_passing:
+                log.fail(error)
 
     def checkpoint_recovery_points(self) -> None:
         self._checkpoint(LogDirectory.checkpoint_recovery_points)
@@ -426,12 +432,11 @@ class LogManager:
         self._janitor.report()
         self.leases.run(now_ms)
         for log in self:
-            self._janitor.unlink(log.pending_deletes.take_due(now_ms), log.fail)
-        due = [each for each in self._deleting if each[0] <= now_ms]
-        self._deleting = [each for each in self._deleting if each[0] > now_ms]
-        for due_ms, directory, path, key in due:
-            if directory.is_online and not self.leases.book.keep_tree(key, path, due_ms):
-                self._janitor.remove_tree(path, lambda error, at=directory: at.fail(str(error)))  # type: ignore[misc]
+            paths = log.pending_deletes.take_due(now_ms)
+            self._janitor.unlink(paths, log.not_unlinked)
+        self._deleted.remove_due(now_ms)
+        for directory in self.directories:
+            self._deleted.remove_half_made(directory)
 
     def expire_producers(self, now_ms: int) -> None:
         for log in self:

@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from stratalog.errors import CorruptFileError, LogDirectoryError
-from stratalog.storage.files import disk_error
 from stratalog.storage.layout import OWNER_FILE
+from stratalog.storage.os_errors import disk_error
 
 _SIZE_BYTES_MAX = 64 << 10
 

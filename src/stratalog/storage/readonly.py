@@ -14,7 +14,8 @@ from contextlib import suppress
 
 from typing_extensions import Buffer
 
-from stratalog.storage.files import DirectoryLock, Entry, File, FileSystem, OsDirectoryLock
+from stratalog.storage.directory_lock import OsDirectoryLock
+from stratalog.storage.files import DirectoryLock, Entry, File, FileSystem
 
 # struct flock on Linux: l_type, l_whence, l_start, l_len, l_pid
 _FLOCK = struct.Struct("hhqqi4x")

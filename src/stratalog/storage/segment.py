@@ -22,8 +22,8 @@ from stratalog.errors import (
     CorruptIndexError,
     CorruptSegmentError,
     DiskError,
-    DiskFullError,
     IndexFullError,
+    OutOfResourcesError,
     SegmentOffsetOverflowError,
 )
 from stratalog.records import (
@@ -201,7 +201,7 @@ class Segment(BatchFile):
         self.room = NO_ROOM  # it is still appended to if there is no room for a new one
         # Damage that nobody has met yet may keep the timestamp from being found: then the index
         # lacks its last entry, and whoever asks looks at the batches behind it.
-        with suppress(CorruptSegmentError, DiskFullError):
+        with suppress(CorruptSegmentError, OutOfResourcesError):
             found = self.max_timestamp()
             self.time_index.maybe_append(found.timestamp_ms, found.offset, forced=True)
         self.offset_index.trim()
@@ -299,9 +299,10 @@ class Segment(BatchFile):
 
     def _index(self, last_offset: int, position: int, found: TimestampOffset) -> None:
         # Several batches of one append may be more than the index has room for: the next append
-        # rolls, and what is left out here was only a hint. So it is when the disk is full.
+        # rolls, and what is left out here was only a hint. Without space, descriptors or maps
+        # it is left out as well.
         self.room = NO_ROOM
-        with suppress(IndexFullError, DiskFullError):
+        with suppress(IndexFullError, OutOfResourcesError):
             self.offset_index.append(last_offset, position)
             self._unindexed_bytes = 0
             self.time_index.maybe_append(found.timestamp_ms, found.offset)

@@ -15,7 +15,12 @@ from collections.abc import Iterable
 from stratalog.errors import CorruptFileError
 from stratalog.records._kernels import crc32c
 from stratalog.storage.files import Entry, FileSystem, read_file
-from stratalog.storage.layout import SNAPSHOT_SUFFIX, parse_segment_file, segment_file
+from stratalog.storage.layout import (
+    SNAPSHOT_SUFFIX,
+    base_offset_of,
+    parse_segment_file,
+    segment_file,
+)
 from stratalog.storage.producers import ProducerBatch, ProducerState
 
 _VERSION = 1
@@ -117,6 +122,7 @@ class Snapshots:
         # Kafka writes over an older file without cutting it, and a longer old tail would then
         # fall under the new CRC.
         self._files.unlink(path, missing_ok=True)
+        self._offsets.discard(offset)
         file = self._files.open(path, create=True)
         try:
             file.write_at(0, [encode_snapshot(states)])
@@ -137,6 +143,10 @@ class Snapshots:
         paths = [self.path(offset) for offset in sorted(self._unsynced & self._offsets)]
         self._unsynced.clear()
         return paths
+
+    def sync_again(self, paths: Iterable[str]) -> None:
+        """The flush that took these on did not get to them; the next one does."""
+        self._unsynced |= {base_offset_of(path) for path in paths} & self._offsets
 
     def read_newest(self, *, at_most: int) -> tuple[int, list[ProducerState]] | None:
         """The newest readable snapshot; the corrupt ones passed on the way are removed."""

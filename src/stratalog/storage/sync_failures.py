@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from stratalog.errors import DiskError
+from stratalog.errors import SYNC_OPERATIONS, DiskError
 
 # What was deleted or closed meanwhile needs no sync, and says nothing of the disk.
 _NOT_OF_THE_DISK = (errno.ENOENT, errno.EBADF)
@@ -20,7 +20,7 @@ _NOT_OF_THE_DISK = (errno.ENOENT, errno.EBADF)
 def is_failed_sync(error: DiskError) -> bool:
     """Whether bytes may have been dropped that could not be written: neither trying again nor
     reading them back would prove anything."""
-    return error.operation in ("fsync", "syncfs") and error.errno not in _NOT_OF_THE_DISK
+    return error.operation in SYNC_OPERATIONS and error.errno not in _NOT_OF_THE_DISK
 
 
 class SyncFailures:

@@ -9,9 +9,10 @@ batches to drop; ``last_stable_offset`` tells how far a search has to go.
 
 import struct
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
-from stratalog.errors import CorruptIndexError
+from stratalog.errors import CorruptIndexError, DiskError
 from stratalog.storage.files import File, FileSystem, replace_file
 
 _ENTRY = struct.Struct(">hqqqq")
@@ -76,6 +77,15 @@ class TransactionIndex:
         self._open().write_at(self._size_bytes, [aborted.encode()])
         self._size_bytes += self.entry_size
         self._last_offset = aborted.last_offset
+
+    def take_back(self, count: int) -> None:
+        """The last ``count`` entries do not count: their markers could not be written. Who opens
+        the file next finds by the log which entries do, so cutting them off is best effort."""
+        if count:
+            self._size_bytes -= count * self.entry_size
+            self._last_offset = -1
+            with suppress(DiskError):
+                self._open().truncate(self._size_bytes)
 
     def __iter__(self) -> Iterator[AbortedTransaction]:
         if not self.exists:

@@ -4,10 +4,12 @@ All that can refuse the batches comes first, so that a refused append has change
 disk refuses too, at any step, and leaves the log as it was; any other failure of the disk ends it.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from stratalog.errors import DiskError, OutOfResourcesError, RecordBatchTooLargeError
+from stratalog.errors import DiskError, OutOfResourcesError, RecordBatchTooLargeError, StorageError
 from stratalog.records import AppendOrigin, BatchHeader
 from stratalog.storage.appending import (
     NO_CHANGES,
@@ -111,8 +113,7 @@ def _put(log: "Log", batches: Batches, plan: ProducerChanges, now_ms: int) -> No
             _assign_epoch(log, header)
             latest_epoch = log.epochs.latest_epoch
     active = log.segments.active
-    before_bytes = active.size_bytes
-    end_bytes = before_bytes + batches.size_bytes
+    end_bytes = active.size_bytes + batches.size_bytes
     size_max, offset_max, timestamp_max_ms = active.room
     if (
         end_bytes > size_max
@@ -121,10 +122,11 @@ def _put(log: "Log", batches: Batches, plan: ProducerChanges, now_ms: int) -> No
     ):
         _maybe_roll(log, batches, now_ms)
         active = log.segments.active
-        before_bytes = active.size_bytes
-    active.append(headers, batches.buffers, batches.min_timestamp_ms)
-    if plan.completed:
-        _note_aborts(log, plan, before_bytes, now_ms)
+    if not plan.completed:
+        active.append(headers, batches.buffers, batches.min_timestamp_ms)
+        return
+    with _noting_aborts(log, plan):
+        active.append(headers, batches.buffers, batches.min_timestamp_ms)
 
 
 def _maybe_roll(log: "Log", batches: Batches, now_ms: int) -> None:
@@ -148,19 +150,23 @@ def _maybe_roll(log: "Log", batches: Batches, now_ms: int) -> None:
     log.roll(reason, expected_base_offset=expected)
 
 
-def _note_aborts(log: "Log", plan: ProducerChanges, before_bytes: int, now_ms: int) -> None:
-    """The index of aborted transactions, behind the markers that have just been appended."""
+@contextmanager
+def _noting_aborts(log: "Log", plan: ProducerChanges) -> Iterator[None]:
+    """The index of aborted transactions, before their markers: a marker without its entry would
+    let readers see what was aborted, and an entry without its marker says nothing to anybody. If
+    either cannot be written, neither counts."""
     active = log.segments.active
+    index = active.transaction_index
+    noted = 0
     try:
         for aborted in log.producers.plan_aborted(plan.changes.values(), plan.completed):
-            if not active.transaction_index.exists:
+            if not index.exists:
                 log.own.note_aborts(active.base_offset)
-            active.transaction_index.append(aborted)
-    except DiskError as error:
-        # A marker without its entry would let readers see what was aborted: all or nothing.
-        if isinstance(error, OutOfResourcesError):
-            active.truncate_to(log.log_end_offset, now_ms=now_ms)
-        active.size_bytes = before_bytes
+            index.append(aborted)
+            noted += 1
+        yield
+    except StorageError:
+        index.take_back(noted)
         raise
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from stratalog.errors import DiskError
-from stratalog.storage.files import disk_error
+from stratalog.storage.os_errors import disk_error
 
 # The errors of the real file system carry the name of the call behind an operation.
 _SYSTEM_NAMES = {
@@ -15,6 +15,7 @@ _SYSTEM_NAMES = {
     "sync_directory": "fsync",
     "create": "open",
     "sync_file_system": "syncfs",
+    "open_directory": "open",
 }
 
 
@@ -52,11 +53,12 @@ class Fault:
 class OperationCounter:
     """Counts, keeps and breaks the operations of a simulated disk."""
 
-    def __init__(self, *, count_reads: bool) -> None:
+    def __init__(self, *, count_reads: bool, count_resources: bool = False) -> None:
         self.operations = 0
         self.trace: list[Operation] = []
         self.observer: Callable[[Operation], None] | None = None
         self._count_reads = count_reads
+        self._count_resources = count_resources
         self._faults: list[Fault] = []
         self._crash_at = -1
         self._crash_inside = False
@@ -108,6 +110,13 @@ class OperationCounter:
             self.begin("read", path, position, size)
         elif self._faults:
             self._raise_fault(Operation(-1, "read", path, (position, size)))
+
+    def begin_resource(self, kind: str, path: str) -> None:
+        """Before a call that takes a descriptor or a map and changes nothing."""
+        if self._dead:
+            raise PowerLoss(kind, path)
+        if self._count_resources:
+            self.begin(kind, path)
 
     def _raise_fault(self, operation: Operation) -> Fault | None:
         for fault in self._faults:

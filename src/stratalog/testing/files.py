@@ -4,7 +4,8 @@
 
 * every mutating call is an **operation** with a number, from 1, kept in ``trace`` (create, write,
   truncate, sync, sync_directory, sync_file_system, rename, unlink, mkdir, rmdir; reads only with
-  ``count_reads``);
+  ``count_reads``; open, map, list and the open before a directory is synced, which take
+  descriptors or maps and change nothing, only with ``count_resources``);
 * ``crash_at(n)`` raises ``PowerLoss`` there, and from then on every call does;
 * ``observer`` sees each operation before it happens: one run can keep a ``clone`` of each moment,
   which is cheaper than a run for each crash;
@@ -26,6 +27,7 @@ from typing_extensions import Buffer
 
 from stratalog.errors import DirectoryLockedError, DiskError
 from stratalog.storage.files import Entry
+from stratalog.storage.layout import LOCK_FILE
 from stratalog.testing.disk import BLOCK_BYTES, CrashMode, DirectoryNode, FileNode, blocks_of
 from stratalog.testing.faults import OperationCounter, PowerLoss, failure
 
@@ -90,6 +92,7 @@ class SimulatedFile:
 
     def map(self, size: int) -> Buffer:
         node = self._open_node("map")
+        self._files.begin_resource("map", self.path)
         if not 0 < size <= len(node.data):
             raise ValueError("a map covers at least one byte and at most the file")
         return memoryview(node.data)[:size].toreadonly()
@@ -127,11 +130,12 @@ class SimulatedFileSystem(OperationCounter):
         capacity_bytes: int = UNLIMITED_BYTES,
         sync_persists_names: bool = False,
         count_reads: bool = False,
+        count_resources: bool = False,
         now_ms: Callable[[], int] = lambda: 0,
     ) -> None:
         """``sync_persists_names``: as ext4 does, a file's sync commits the names changed before
         it. The default is what POSIX promises, which is less."""
-        super().__init__(count_reads=count_reads)
+        super().__init__(count_reads=count_reads, count_resources=count_resources)
         self.capacity_bytes = capacity_bytes
         self._sync_persists_names = sync_persists_names
         self._now_ms = now_ms
@@ -154,6 +158,7 @@ class SimulatedFileSystem(OperationCounter):
             capacity_bytes=self.capacity_bytes,
             sync_persists_names=self._sync_persists_names,
             count_reads=self._count_reads,
+            count_resources=self._count_resources,
             now_ms=self._now_ms,
         )
         other._root = root
@@ -282,6 +287,8 @@ class SimulatedFileSystem(OperationCounter):
             self.begin("create", path)
             node = FileNode(self._now_ms())
             directory.change((name, node))
+        else:
+            self.begin_resource("open", path)
         if isinstance(node, DirectoryNode):
             raise failure("open", path, errno.EISDIR)
         return SimulatedFile(self, path, node, writable=writable)
@@ -299,8 +306,7 @@ class SimulatedFileSystem(OperationCounter):
         return None if node is None else _entry(os.path.basename(path), node)
 
     def list(self, path: str) -> list[Entry]:
-        if self._dead:
-            raise PowerLoss("list", path)
+        self.begin_resource("list", path)
         directory = self._directory(path, "list")
         return [_entry(name, node) for name, node in directory.entries.items()]
 
@@ -385,6 +391,7 @@ class SimulatedFileSystem(OperationCounter):
 
     def sync_directory(self, path: str) -> None:
         directory = self._directory(path, "fsync")
+        self._open_directory(path)
         try:
             self.begin("sync_directory", path)
         except DiskError:
@@ -394,6 +401,7 @@ class SimulatedFileSystem(OperationCounter):
 
     def sync_file_system(self, path: str) -> None:
         self._directory(path, "syncfs")
+        self._open_directory(path)
         try:
             self.begin("sync_file_system", path)
         except DiskError:
@@ -402,6 +410,11 @@ class SimulatedFileSystem(OperationCounter):
             raise
         for node in self._root.nodes():
             node.sync()
+
+    def _open_directory(self, path: str) -> None:
+        """Who has the lock of a directory keeps it open."""
+        if f"{_normal(path)}/{LOCK_FILE}" not in self._locks:
+            self.begin_resource("open_directory", path)
 
     def free_bytes(self, path: str) -> int:
         if self._find(path, "statvfs") is None:

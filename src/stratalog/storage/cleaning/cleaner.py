@@ -294,8 +294,7 @@ class LogCleaner:
     def _distrust(self, directory: LogDirectory, log: Log, error: DiskError) -> None:
         """A sync that failed proves nothing, and the log builds on what it was to prove. One that
         was deleted meanwhile is not to be found, and builds on nothing."""
-        is_tried = not isinstance(error, OutOfResourcesError) or error.operation == "fsync"
-        if is_tried and directory.logs.get(log.topic_partition) is log:
+        if not error.is_passing and directory.logs.get(log.topic_partition) is log:
             log.fail(error)
 
     def _plan_checkpoint(
