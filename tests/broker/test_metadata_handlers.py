@@ -326,7 +326,48 @@ def test_a_partition_is_told_to_have_a_leader_from_when_it_has_one(tmp_path: Pat
         )
         # Stored, made, and then not noted as made: the store does not change any more.
         await create_topic(services, "orders")
-        assert told[1:] == [[-1], [services.node_id]]
+        assert told[1:] == [[], [services.node_id]]
+
+    with_broker(tmp_path, scenario)
+
+
+def test_no_client_ever_sees_a_new_partition_without_a_leader(tmp_path: Path) -> None:
+    async def scenario(client: Asking) -> None:
+        services, told = client.services, set[tuple[int, ...]]()
+
+        async def look() -> None:
+            every = await client.ask(METADATA, MetadataRequest(None))
+            one = await client.ask(METADATA, named("orders", allow_auto_topic_creation=False))
+            described = await client.ask(DESCRIBE, describing("orders"))
+            for topic in (*every.topics, *one.topics, *described.topics):
+                told.add(tuple(each.leader_id for each in topic.partitions))
+
+        async def run_blocking(function: Callable[[], Any]) -> Any:
+            await look()
+            result = function()
+            await look()
+            return result
+
+        services.topics._run_blocking = run_blocking  # type: ignore[assignment]
+        await create_topic(services, "orders", 2)
+        await services.topics.create_partitions("orders", 3)
+        await look()
+        here = services.node_id
+        assert told == {(), (here,) * 2, (here,) * 3}
+
+    with_broker(tmp_path, scenario)
+
+
+def test_a_topic_that_could_not_be_made_is_shown_to_nobody(tmp_path: Path) -> None:
+    async def scenario(client: Asking) -> None:
+        (tmp_path / "orders-1").mkdir()
+        for result in await client.services.topics.create(
+            [NewTopic(name="orders", partition_count=2)]
+        ):
+            assert isinstance(result, Exception)
+        assert not client.services.topics.coming
+        answer = await client.ask(METADATA, MetadataRequest(None))
+        assert not answer.topics
 
     with_broker(tmp_path, scenario)
 

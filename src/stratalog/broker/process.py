@@ -1,8 +1,8 @@
 """A process that is a broker and nothing else: signals, limits, and what the interpreter may know.
 
-SIGTERM and Ctrl-C stop it cleanly; a second one ends it at once, which the next start has to
-recover from and nothing acknowledged is lost by. The rest of the broker is imported when it is run,
-so that a signal is heard from the first moment on.
+SIGTERM and Ctrl-C stop it cleanly; a second one ends it at once, and so does the end of
+``STOP_SECONDS``, which the next start has to recover from and nothing acknowledged is lost by. The
+rest of the broker is imported when it is run, so that a signal is heard from the first moment on.
 """
 
 import asyncio
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from stratalog.broker.server import Broker
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+# For a clean stop; what is not done by then is recovered by the next start.
+STOP_SECONDS = 25.0
 # Below that, a few clients and partitions are enough to have requests refused.
 _FEW_OPEN_FILES = 256
 
@@ -63,6 +65,7 @@ def run_broker(
     except _Stopped as stopped:
         return 128 + stopped.number
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler_before in before.items():
             signal.signal(number, handler_before)
     return 0
@@ -73,15 +76,19 @@ async def _serve(make_broker: "Callable[[], Broker]", ready: "Callable[[Broker],
     await broker.start()
     try:
         loop = asyncio.get_running_loop()
+
+        def stop(number: int, _frame: FrameType | None) -> None:
+            _end_in_time(number)
+            # A second one while the first is dealt with, or while the loop closes logs.
+            for each in _SIGNALS:
+                signal.signal(each, _hurry)
+            loop.call_soon_threadsafe(broker.stop_asked.set)
+
         for number in _SIGNALS:
-            loop.add_signal_handler(number, broker.stop_asked.set)
+            signal.signal(number, stop)
         _tune_process()
         ready(broker)
         await broker.stop_asked.wait()
-        # The loop will be busy with closing logs: only a handler of Python's own is heard then.
-        for number in _SIGNALS:
-            loop.remove_signal_handler(number)
-            signal.signal(number, _hurry)
     finally:
         await broker.stop()
 
@@ -105,7 +112,23 @@ def _tune_process() -> None:
 
 
 def _stop_start(number: int, _frame: FrameType | None) -> None:
+    _end_in_time(number)
     raise _Stopped(number)
+
+
+def _end_in_time(number: int) -> None:
+    """However much there is to finish, and whatever a disk is waiting for: end as a second signal
+    would when the time for a clean stop is over. Who supervises processes kills them soon after."""
+
+    def cut_short(_number: int, _frame: FrameType | None) -> None:
+        from stratalog.broker.event_log import log_event
+
+        with suppress(RuntimeError):  # it interrupts whoever is writing to the log, or nobody
+            log_event("stop_cut_short", seconds=STOP_SECONDS)
+        os._exit(128 + number)
+
+    signal.signal(signal.SIGALRM, cut_short)
+    signal.setitimer(signal.ITIMER_REAL, STOP_SECONDS)
 
 
 def _hurry(number: int, _frame: FrameType | None) -> None:

@@ -339,7 +339,7 @@ class Broker:
             if self.services.commits is not None:
                 await self.services.commits.stop()
             await self._finish_requests()
-            await self.services.topics.finish()
+            await self.services.topics.stop()
         while self._cleanups:
             cleanup = self._cleanups.pop()
             with suppress(StratalogError):

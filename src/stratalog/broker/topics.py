@@ -50,17 +50,26 @@ class TopicChanges:
         self.on_broker_config: list[Callable[[BrokerConfig], None]] = []
         # Grows whenever a partition is led or dropped: what answers from that can be kept until.
         self.generation = 0
+        # Topics that are being made or extended, with the count of partitions that they had: the
+        # new ones are told to nobody until they are led.
+        self.coming: dict[str, int] = {}
         self._store = store
         self._logs = logs
         self._replicas = replicas
         self._run_blocking = run_blocking
         self._lock = asyncio.Lock()
+        self._is_stopping = False
         self._changes: set[asyncio.Task[Any]] = set()
 
     async def finish(self) -> None:
         """Wait until no change is under way."""
         while self._changes:
             await asyncio.wait(self._changes)
+
+    async def stop(self) -> None:
+        """Bring the change to its end that has begun; those that wait for it are dropped."""
+        self._is_stopping = True
+        await self.finish()
 
     async def _change(self, steps: Callable[[], Awaitable[Result]]) -> Result:
         """Take the steps of a change after those of the changes before it, and to the end: also
@@ -76,6 +85,8 @@ class TopicChanges:
 
     async def _in_turn(self, steps: Callable[[], Awaitable[Result]]) -> Result:
         async with self._lock:
+            if self._is_stopping:
+                raise asyncio.CancelledError
             return await steps()
 
     @property
@@ -96,20 +107,35 @@ class TopicChanges:
     async def _create(
         self, wanted: Sequence[NewTopic], validate_only: bool
     ) -> list[TopicMetadata | StratalogError]:
+        def stored() -> list[TopicMetadata | StratalogError]:
+            return self._store.create_topics(wanted, validate_only=validate_only)
+
+        new = [each.name for each in wanted if each.name not in self._image.topics]
+        self._hide(dict.fromkeys(new, 0))
         try:
-            results = await self._wait_for(
-                lambda: self._store.create_topics(wanted, validate_only=validate_only)
-            )
+            results = await self._wait_for(stored)
+            if validate_only:
+                return results
+            created = [each for each in results if isinstance(each, TopicMetadata)]
+            failures = await self._bring_about(created)
         except StratalogError as error:
             return [error] * len(wanted)
-        if validate_only:
-            return results
-        created = [each for each in results if isinstance(each, TopicMetadata)]
-        failures = await self._bring_about(created)
+        finally:
+            self._show(new)
         return [
             failures.get(each.topic_id, each) if isinstance(each, TopicMetadata) else each
             for each in results
         ]
+
+    def _hide(self, counts: Mapping[str, int]) -> None:
+        """Tell clients only of so many partitions, until ``_show``."""
+        self.coming.update(counts)
+        self.generation += 1
+
+    def _show(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.coming.pop(name, None)
+        self.generation += 1
 
     async def _bring_about(
         self, created: Sequence[TopicMetadata]
@@ -117,8 +143,9 @@ class TopicChanges:
         """Make the logs of new topics. A topic whose logs cannot be made is none: it is taken
         back."""
         failures = await self._make_logs(created, are_new=True)
-        ready = [each.topic_id for each in created if each.topic_id not in failures]
-        await self._note(lambda: self._store.mark_live(*ready))
+        ready = [each for each in created if each.topic_id not in failures]
+        self._show(each.name for each in ready)
+        await self._note(lambda: self._store.mark_live(*(each.topic_id for each in ready)))
         if failures:
             await self._delete([*failures])
         return failures
@@ -139,10 +166,15 @@ class TopicChanges:
             )
 
         async def steps() -> TopicMetadata:
-            topic = await self._wait_for(stored)
-            if validate_only:
-                return topic
-            failures = await self._make_logs([topic], are_new=False)
+            had = self._image.topics.get(name)
+            self._hide({} if had is None else {name: len(had.partitions)})
+            try:
+                topic = await self._wait_for(stored)
+                if validate_only:
+                    return topic
+                failures = await self._make_logs([topic], are_new=False)
+            finally:
+                self._show([name])
             for error in failures.values():
                 # It stays CREATING: the next start makes what is missing.
                 raise error

@@ -4,15 +4,13 @@ Answers are made of the store's image and of what this node can serve of it: a p
 is offline has no leader. What was told of a topic is kept and told again until either changes.
 """
 
-import asyncio
 from collections.abc import Iterable, Sequence
 
-from stratalog.broker.automatic_topics import automatic_topic
-from stratalog.broker.event_log import log_event
+from stratalog.broker.automatic_topics import AutomaticTopics
 from stratalog.broker.requests import Encoded, Handler, Request
 from stratalog.broker.services import Services
 from stratalog.broker.topic_names import TopicNames
-from stratalog.errors import InvalidTopicError, StratalogError
+from stratalog.errors import InvalidTopicError
 from stratalog.metadata.image import NO_LEADER, PartitionMetadata, TopicMetadata
 from stratalog.metadata.names import is_internal, validate_topic_name
 from stratalog.protocol.api import ApiKey
@@ -52,8 +50,7 @@ class MetadataHandlers:
         self._names = TopicNames(services.store)
         self._topics = KnownTopics(services)
         self._answers = Answers(services)
-        self._being_created: set[str] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._automatic = AutomaticTopics(services)
 
     def table(self) -> dict[ApiKey, Handler]:
         return {
@@ -68,12 +65,14 @@ class MetadataHandlers:
         encoded = self._answers.get(version, body)
         if encoded is not None:
             return encoded
-        response, is_complete = self._answer(body, version)
+        response, is_complete = self._answer(body, version, request.client_host)
         if is_complete:
             return self._answers.keep(version, body, response)
         return response
 
-    def _answer(self, body: MetadataRequest, version: int) -> tuple[MetadataResponse, bool]:
+    def _answer(
+        self, body: MetadataRequest, version: int, client: str
+    ) -> tuple[MetadataResponse, bool]:
         """What there is to say, and whether it stays so until the metadata change."""
         asked, is_complete = body.topics, True
         topics: Sequence[MetadataResponseTopic]
@@ -87,7 +86,9 @@ class MetadataHandlers:
             return _refusal(body, ErrorCode.UNKNOWN_SERVER_ERROR), False
         else:
             names = dict.fromkeys(topic.name or "" for topic in asked)
-            topics = self._by_name(names, version, may_create=body.allow_auto_topic_creation)
+            topics, missing = self._by_name(names, version)
+            if missing and body.allow_auto_topic_creation:
+                self._maybe_create(client, missing)
             is_complete = not any(topic.error_code for topic in topics)
         if body.include_topic_authorized_operations:
             topics = [
@@ -123,8 +124,9 @@ class MetadataHandlers:
         return unknown + found
 
     def _by_name(
-        self, names: Iterable[str], version: int, *, may_create: bool
-    ) -> list[MetadataResponseTopic]:
+        self, names: Iterable[str], version: int
+    ) -> tuple[list[MetadataResponseTopic], list[str]]:
+        """Each topic, and the names of which there could be one and is none."""
         found, missing = [], []
         for name in names:
             topic = self._topics.get(name, version)
@@ -135,34 +137,13 @@ class MetadataHandlers:
                 found.append(MetadataResponseTopic(error, name, is_internal=is_internal(name)))
                 if error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                     missing.append(name)
-        if missing and may_create and self._services.config.auto_create_topics_enable:
-            self._create(missing)
-        return found
+        return found, missing
 
-    # --- topics that are made when first asked for --------------------------------------------
-
-    def _create(self, names: Sequence[str]) -> None:
+    def _maybe_create(self, client: str, names: Sequence[str]) -> None:
         """Begin to make topics. Who asked is told that they are unknown, as by Kafka, asks again
         after a while, and finds them."""
-        new = [name for name in names if name not in self._being_created]
-        if not new:
-            return
-        self._being_created.update(new)
-        task = self._services.loop.create_task(self._make(new))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _make(self, names: Sequence[str]) -> None:
-        services = self._services
-        node_count = len(services.store.image.nodes)
-        wanted = [automatic_topic(name, services.config, node_count=node_count) for name in names]
-        try:
-            results = await services.topics.create(wanted)
-        finally:
-            self._being_created.difference_update(names)
-        for name, result in zip(names, results, strict=True):
-            if isinstance(result, StratalogError) and name not in services.store.image.topics:
-                log_event("topic_not_created", topic=name, reason=str(result))
+        if self._services.config.auto_create_topics_enable:
+            self._automatic.ask(client, names)
 
     # --- DescribeTopicPartitions --------------------------------------------------------------
 
@@ -246,7 +227,11 @@ def _availability(services: Services) -> tuple[int, ...]:
 
 
 class KnownTopics:
-    """Topics as Metadata tells of them, made once for each state of a topic."""
+    """Topics as Metadata tells of them, made once for each state of a topic.
+
+    Of a topic that is being made nothing is told until its partitions are led, and of one that
+    gets more, only those that it had: no client of Kafka sees a new partition without a leader.
+    """
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -256,7 +241,9 @@ class KnownTopics:
 
     def all(self, version: int) -> list[MetadataResponseTopic]:
         self._forget_old()
-        return [self._known(topic, version) for topic in self._services.store.image.topics.values()]
+        topics = self._services.store.image.topics.values()
+        known = (self._known(topic, version) for topic in topics)
+        return [topic for topic in known if topic is not None]
 
     def get(self, name: str, version: int) -> MetadataResponseTopic | None:
         """The topic of that name, if there is one. The first version of Metadata leaves out
@@ -272,18 +259,24 @@ class KnownTopics:
             self._told.clear()
             self._told_to_old.clear()
 
-    def _known(self, topic: TopicMetadata, version: int) -> MetadataResponseTopic:
+    def _known(self, topic: TopicMetadata, version: int) -> MetadataResponseTopic | None:
+        count = self._services.topics.coming.get(topic.name)
+        if count == 0:
+            return None
         told = self._told if version else self._told_to_old
         known = told.get(topic.name)
         if known is None or known[0] is not topic:
-            known = (topic, self._tell(topic, is_old=version == 0))
+            known = (topic, self._tell(topic, count, is_old=version == 0))
             told[topic.name] = known
         return known[1]
 
-    def _tell(self, topic: TopicMetadata, *, is_old: bool) -> MetadataResponseTopic:
+    def _tell(
+        self, topic: TopicMetadata, count: int | None, *, is_old: bool
+    ) -> MetadataResponseTopic:
+        """``count``: of so many partitions, if not of all."""
         nodes = self._services.store.image.nodes
         partitions = []
-        for each in topic.partitions:
+        for each in topic.partitions[:count]:
             partition = self._tell_partition(topic.name, each)
             if is_old:
                 partition = _without_absent(partition, nodes)
