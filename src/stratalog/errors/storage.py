@@ -173,6 +173,10 @@ class OutOfMemoryError(OutOfResourcesError):
     """No memory or no room for another map is left; free some, or raise vm.max_map_count."""
 
 
+class NotARegularFileError(DiskError):
+    """Something else than a file has the file's name; that says nothing of the disk."""
+
+
 class LogDirectoryError(StorageError):
     """A log directory that cannot be used: not there, locked by another owner, or offline."""
 

@@ -37,7 +37,7 @@ def _copy(files: FileSystem, directory: str, copier: Copier) -> dict[str, Stored
         name = parse_segment_file(entry.name)
         is_passing = entry.name.endswith((".tmp", ".part", ".deleted"))
         is_kafkas = CONTROLLER_FILE.fullmatch(entry.name) is not None
-        if entry.is_directory or is_passing or (name is not None and name.state) or not is_kafkas:
+        if not entry.is_file or is_passing or (name is not None and name.state) or not is_kafkas:
             continue
         data = read_file(files, f"{directory}/{entry.name}")
         if name is not None and name.kind == LOG_SUFFIX:

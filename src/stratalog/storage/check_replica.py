@@ -184,6 +184,12 @@ class ReplicaCheck:
     def _check_orphans(self, replica: Replica, segments: Sequence[SegmentFacts]) -> None:
         """A crash leaves some of segments that were being deleted. Then their logs have a name of
         their own, or no offset is missing where they were."""
+        for path in replica.not_files:
+            sentence = (
+                "is no regular file, and no broker reads it; if a segment was there, its records "
+                "are gone from this log. Remove it, or put the file back"
+            )
+            self._add(warning(Kind.NOT_A_FILE, path, sentence, offset=base_offset_of(path)))
         for path in replica.orphans:
             base_offset = base_offset_of(path)
             gap = _gap_at(base_offset, segments)

@@ -20,6 +20,7 @@ import mmap
 import os
 import shutil
 import stat
+import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from typing import Protocol
 
 from typing_extensions import Buffer
 
-from stratalog.errors import DiskError, OutOfMemoryError
+from stratalog.errors import DiskError, NotARegularFileError, OutOfMemoryError
 from stratalog.storage.directory_lock import OsDirectoryLock, open_directory
 from stratalog.storage.os_errors import disk_error
 
@@ -53,6 +54,13 @@ class Entry:
     modified_ns: int = 0  # the same moment as ``modified_ms``, to the nanosecond
     link_count: int = 1  # names that the file has, here and elsewhere
     disk_bytes: int = -1  # what it takes of the disk, which of a hole is nothing; -1: not known
+    # A pipe, a socket, a device, or a link that leads nowhere: nothing that could hold records.
+    is_special: bool = False
+
+    @property
+    def is_file(self) -> bool:
+        """A regular file, or a link to one."""
+        return not (self.is_directory or self.is_special)
 
 
 class File(Protocol):
@@ -243,8 +251,8 @@ class OsFileSystem:
             mode = os.fstat(file.fileno()).st_mode
         except OSError as error:
             raise disk_error("open", path, error) from error
-        if stat.S_ISFIFO(mode) or stat.S_ISDIR(mode):
-            raise DiskError("open", path, errno.EINVAL, "it is not a regular file")
+        if not (stat.S_ISREG(mode) or stat.S_ISCHR(mode)):
+            raise NotARegularFileError("open", path, errno.EINVAL, "it is not a regular file")
         return file
 
     def exists(self, path: str) -> bool:
@@ -272,7 +280,7 @@ class OsFileSystem:
             with os.scandir(path) as names:
                 for name in names:
                     with suppress(FileNotFoundError):  # a live directory: gone since it was listed
-                        entries.append(_entry(name.name, name.stat(), name.is_symlink()))
+                        entries.append(_listed(name))
         except OSError as error:
             raise disk_error("list", path, error) from error
         return entries
@@ -334,6 +342,17 @@ class OsFileSystem:
         return OsDirectoryLock(path)
 
 
+def _listed(name: "os.DirEntry[str]") -> Entry:
+    is_link = name.is_symlink()
+    try:
+        return _entry(name.name, name.stat(), is_link)
+    except OSError:
+        if not is_link:
+            raise
+        # It leads nowhere, or round in a circle.
+        return _entry(name.name, name.stat(follow_symlinks=False), is_link)
+
+
 def _entry(name: str, found: os.stat_result, is_link: bool = False) -> Entry:
     return Entry(
         name,
@@ -345,6 +364,7 @@ def _entry(name: str, found: os.stat_result, is_link: bool = False) -> Entry:
         found.st_mtime_ns,
         found.st_nlink,
         found.st_blocks * _BLOCK_BYTES,
+        not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)),
     )
 
 
@@ -379,6 +399,14 @@ def replace_files(files: FileSystem, root: str, contents: Mapping[str, bytes]) -
     for path in contents:
         files.rename(path + ".tmp", path)
     files.sync_file_system(root)
+
+
+def make_way(files: FileSystem, path: str) -> None:
+    """Free the name ``path``, whatever has it: a file goes, a directory gets another name."""
+    try:
+        files.unlink(path, missing_ok=True)
+    except NotARegularFileError:
+        files.rename(path, f"{path}.{uuid.uuid4().hex}")
 
 
 def read_file(files: FileSystem, path: str) -> bytes:

@@ -28,6 +28,7 @@ class Kind(StrEnum):
     TRANSACTION_INDEX = "transaction-index"
     MISSING_FILE = "missing-file"
     ORPHAN_FILE = "orphan-file"
+    NOT_A_FILE = "not-a-file"
     SNAPSHOT = "snapshot"
     LEADER_EPOCHS = "leader-epochs"
     CHECKPOINT = "checkpoint"

@@ -65,7 +65,8 @@ class Replica:
     """One listing of a replica's directory; segments and snapshots in order of their offsets.
 
     ``leaving`` are base offsets whose ``.log`` is to be deleted: it is renamed before its indexes.
-    ``is_swapping``: a cleaned segment is taking the place of others.
+    ``is_swapping``: a cleaned segment is taking the place of others. ``not_files`` have a name that
+    a segment's file would have, and are none.
     """
 
     directory: str
@@ -76,6 +77,7 @@ class Replica:
     other_files: frozenset[str] = field(default_factory=frozenset)
     leaving: frozenset[int] = field(default_factory=frozenset)
     is_swapping: bool = False
+    not_files: tuple[str, ...] = ()
 
     @property
     def log_directory(self) -> str:
@@ -110,10 +112,13 @@ def list_replica(files: FileSystem, directory: str) -> Replica:
     topic_partition = topic_partition_of(directory)
     sizes: dict[int, dict[str, Entry]] = {}
     snapshots, others, leaving = [], set(), set()
+    not_files: list[str] = []
     is_swapping = False
     for entry in _entries(files, directory):
         parsed = parse_segment_file(entry.name)
-        if entry.is_directory:
+        if not entry.is_file:
+            if parsed is not None:
+                not_files.append(f"{directory}/{entry.name}")
             continue
         if parsed is None:
             others.add(entry.name)
@@ -150,6 +155,7 @@ def list_replica(files: FileSystem, directory: str) -> Replica:
         frozenset(others),
         frozenset(leaving),
         is_swapping,
+        tuple(sorted(not_files)),
     )
 
 
@@ -221,11 +227,11 @@ def list_segments(files: FileSystem, directory: str) -> SegmentListing:
         kind = name[_OFFSET_DIGITS:]
         if kind == LOG_SUFFIX:
             offset = _offset_in(name)
-            if offset >= 0 and not entry.is_directory:
+            if offset >= 0 and entry.is_file:
                 segments.append(
                     ListedSegment(offset, entry.size_bytes, entry.inode, entry.modified_ms)
                 )
-        elif kind == SNAPSHOT_SUFFIX:
+        elif kind == SNAPSHOT_SUFFIX and entry.is_file:
             snapshots.append(_offset_in(name))
         elif name == OWN_DIRECTORY:
             has_own_directory = entry.is_directory

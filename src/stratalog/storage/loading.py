@@ -12,7 +12,12 @@ from dataclasses import dataclass, field
 
 from stratalog.clock import Clock
 from stratalog.config import BrokerConfig, TopicConfig
-from stratalog.errors import DiskError, LogDirectoryError, StratalogError
+from stratalog.errors import (
+    DiskError,
+    LogDirectoryError,
+    NotARegularFileError,
+    StratalogError,
+)
 from stratalog.storage.context import LogContext
 from stratalog.storage.directory import LogDirectory
 from stratalog.storage.files import FileSystem
@@ -154,6 +159,8 @@ class LogLoader:
             for replica, job in jobs:
                 try:
                     replica.directory.logs[replica.topic_partition] = job.result()
+                except NotARegularFileError as error:
+                    replica.directory.offline_logs[replica.topic_partition] = str(error)
                 except DiskError as error:
                     replica.directory.fail(str(error))
                 except StratalogError as error:

@@ -5,6 +5,7 @@ import errno
 from stratalog.errors import (
     DiskError,
     DiskFullError,
+    NotARegularFileError,
     OutOfMemoryError,
     TooManyOpenFilesError,
 )
@@ -15,6 +16,9 @@ _KINDS: dict[int, type[DiskError]] = {
     errno.EMFILE: TooManyOpenFilesError,
     errno.ENFILE: TooManyOpenFilesError,
     errno.ENOMEM: OutOfMemoryError,
+    errno.EISDIR: NotARegularFileError,
+    errno.ELOOP: NotARegularFileError,
+    errno.ENXIO: NotARegularFileError,  # a socket
 }
 
 

@@ -27,7 +27,7 @@ from stratalog.records import BatchHeader, SegmentScan, check_crc
 from stratalog.storage.context import LogContext
 from stratalog.storage.damage import Damage
 from stratalog.storage.epochs import LeaderEpochs
-from stratalog.storage.files import Entry, FileSystem
+from stratalog.storage.files import Entry, FileSystem, make_way
 from stratalog.storage.layout import (
     INDEX_SUFFIXES,
     LEADER_EPOCH_CHECKPOINT,
@@ -96,12 +96,13 @@ class _Loading:
         self.context = context
         self.files: FileSystem = context.files
         self.entries = self._sweep()
-        names = {entry.name for entry in self.entries}
-        self.own = OwnFiles(context.files, directory, exists=OWN_DIRECTORY in names)
+        files = {entry.name for entry in self.entries if entry.is_file}
+        own_exists = any(each.name == OWN_DIRECTORY and each.is_directory for each in self.entries)
+        self.own = OwnFiles(context.files, directory, exists=own_exists)
         self.known_damage: KnownDamage | None = None
         self.report = RecoveryReport()
         self.now_ms = context.clock.now_ms()
-        self.epochs = self._load_epochs(LEADER_EPOCH_CHECKPOINT in names)
+        self.epochs = self._load_epochs(LEADER_EPOCH_CHECKPOINT in files)
         self.scanner = SegmentScanner(config, self.epochs, self.report, progress)
 
     def _sweep(self) -> list[Entry]:
@@ -226,10 +227,16 @@ class _Loading:
     def _open_segments(self) -> Segments:
         sizes: dict[int, dict[str, tuple[int, int]]] = {}
         for entry in self.entries:
-            known = None if entry.is_directory else parse_segment_file(entry.name)
-            if known is not None and not known.state and known.kind in SEGMENT_SUFFIXES:
+            known = parse_segment_file(entry.name)
+            if known is None or known.state or known.kind not in SEGMENT_SUFFIXES:
+                continue
+            if entry.is_file:
                 found = sizes.setdefault(known.offset, {})
                 found[known.kind] = (entry.size_bytes, entry.modified_ms)
+            elif known.kind != LOG_SUFFIX:
+                # What has an index's name would stand in the way of the index. A ``.log`` that is
+                # no file is passed over, as Kafka does, until a segment needs its name.
+                make_way(self.files, f"{self.directory}/{entry.name}")
         opened = []
         for base_offset, found in sizes.items():
             if LOG_SUFFIX in found:
@@ -380,6 +387,7 @@ class _Loading:
     def _load_epochs(self, exists: bool) -> LeaderEpochs:
         path = f"{self.directory}/{LEADER_EPOCH_CHECKPOINT}"
         if not exists:
+            make_way(self.files, path)
             self.files.open(path, create=True).close()
         try:
             return LeaderEpochs.load(self.files, path)

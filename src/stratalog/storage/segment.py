@@ -31,7 +31,7 @@ from stratalog.records import (
     find_record_by_timestamp,
 )
 from stratalog.storage.batch_file import BatchFile
-from stratalog.storage.files import File, FileSystem
+from stratalog.storage.files import File, FileSystem, make_way
 from stratalog.storage.handles import HandleCache
 from stratalog.storage.index import (
     NO_TIMESTAMP,
@@ -146,7 +146,7 @@ class Segment(BatchFile):
     ) -> "Segment":
         """A new, empty segment; left-over files of its name are removed first."""
         for suffix in SEGMENT_SUFFIXES:
-            files.unlink(segment_file(directory, base_offset, suffix), missing_ok=True)
+            make_way(files, segment_file(directory, base_offset, suffix))
         segment = cls(files, directory, base_offset, config, handles, created_ms=now_ms)
         segment.is_settled = True
         segment._max_timestamp = TimestampOffset(NO_TIMESTAMP, base_offset)

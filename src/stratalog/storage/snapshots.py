@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from stratalog.errors import CorruptFileError
 from stratalog.records._kernels import crc32c
-from stratalog.storage.files import Entry, FileSystem, read_file
+from stratalog.storage.files import Entry, FileSystem, make_way, read_file
 from stratalog.storage.layout import (
     SNAPSHOT_SUFFIX,
     base_offset_of,
@@ -106,7 +106,8 @@ class Snapshots:
     ) -> "Snapshots":
         """Those in ``directory``, of which the caller may have a listing already."""
         listed = files.list(directory) if entries is None else entries
-        names = (parse_segment_file(e.name) for e in listed if e.name.endswith(SNAPSHOT_SUFFIX))
+        found = (each.name for each in listed if each.is_file)
+        names = (parse_segment_file(name) for name in found if name.endswith(SNAPSHOT_SUFFIX))
         offsets = [n.offset for n in names if n and n.kind == SNAPSHOT_SUFFIX and not n.state]
         return cls(files, directory, offsets)
 
@@ -121,7 +122,7 @@ class Snapshots:
         path = self.path(offset)
         # Kafka writes over an older file without cutting it, and a longer old tail would then
         # fall under the new CRC.
-        self._files.unlink(path, missing_ok=True)
+        make_way(self._files, path)
         self._offsets.discard(offset)
         file = self._files.open(path, create=True)
         try:

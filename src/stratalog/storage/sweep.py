@@ -44,7 +44,7 @@ def sweep(
 
 
 def _names(entries: list[Entry]) -> dict[str, SegmentFileName]:
-    names = (entry.name for entry in entries if not entry.is_directory)
+    names = (entry.name for entry in entries if entry.is_file)
     parsed = {name: parse_segment_file(name) for name in names}
     return {name: known for name, known in parsed.items() if known is not None}
 

@@ -364,7 +364,7 @@ def roll_replacement_forward(
     """Offer what is still staged to the sweep, which does the rest; nothing is left of a cleaning
     that ran when the owner was stopped, which would make the sweep undo it."""
     for entry in files.list(directory):
-        parsed = None if entry.is_directory else parse_segment_file(entry.name)
+        parsed = None if not entry.is_file else parse_segment_file(entry.name)
         if parsed is not None and parsed.state == CLEANED_SUFFIX:
             files.unlink(f"{directory}/{entry.name}")
     for group in work["groups"]:
