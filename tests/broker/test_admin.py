@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -116,12 +116,39 @@ def test_the_names_and_addresses_of_this_machine_are_answered(host: str) -> None
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:8080", "127.0.0.1.evil.example", "localhost.", "", "[x]"]
+    "host",
+    [
+        "evil.example",
+        "evil.example:8080",
+        "127.0.0.1.evil.example",
+        "localhost.",
+        "",
+        "[x]",
+        "[::1]evil",
+        "[::1]evil:80",
+        "[::1]:80.evil",
+        "127.0.0.1:evil",
+        "[127.0.0.1]x",
+        "[::1",
+        "[]",
+        "localhost:80:80",
+        "x[::1]",
+        "[::1%evil]",
+        ":80",
+    ],
 )
 def test_a_name_that_somebody_else_could_point_here_is_refused(host: str) -> None:
     refused = GUARD.refusal("GET", [(b"host", host.encode())])
     assert refused is not None
     assert refused.status == 403
+
+
+def test_a_body_that_two_could_read_differently_is_refused() -> None:
+    both = [(b"content-length", b"5"), (b"transfer-encoding", b"chunked")]
+    refused = GUARD.refusal("POST", [HOST, RIGHT, *both])
+    assert refused is not None
+    assert refused.status == 400
+    assert GUARD.refusal("POST", [HOST, RIGHT, both[0]]) is None
 
 
 def test_two_hosts_or_none_are_refused() -> None:
@@ -402,15 +429,45 @@ def test_who_says_nothing_is_disconnected(tmp_path: Path, monkeypatch: pytest.Mo
     assert b"HTTP" not in half
 
 
-def test_connections_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+
+def test_whoever_asks_is_answered_while_silent_connections_have_taken_all_places(
+    tmp_path: Path,
+) -> None:
+    async def act() -> list[bytes]:
+        async with admin_port(tmp_path) as port, asyncio.timeout(admin_http.SILENCE_SECONDS_MAX):
+            address = (port.endpoint.host, port.endpoint.port)
+            with ExitStack() as stack:
+                for _ in range(admin_http.CONNECTIONS_MAX):
+                    silent = stack.enter_context(socket.create_connection(address))
+                    silent.sendall(HEALTH[:20])
+                    await asyncio.sleep(0)
+                return [await port.say(HEALTH) for _ in range(3)]
+
+    assert all(each.startswith(b"HTTP/1.1 200") for each in asyncio.run(act()))
+
+
+def test_connections_that_are_being_answered_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(admin_http, "CONNECTIONS_MAX", 2)
+    waiting = (
+        b"POST /v1/leases HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n"
+        b"Authorization: Bearer a-token\r\n\r\n{"
+    )
 
     async def act() -> tuple[bytes, int]:
         async with admin_port(tmp_path) as port:
+            await port.ask("/health")  # from now on there is somebody to answer
             address = (port.endpoint.host, port.endpoint.port)
-            with socket.create_connection(address), socket.create_connection(address):
-                one_too_many = await port.say(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            for _ in range(10):  # turns of the loop, in which the server hears of those that left
+            with socket.create_connection(address) as one, socket.create_connection(address) as two:
+                one.sendall(waiting)
+                two.sendall(waiting)
+                for _ in range(20):  # turns of the loop, in which the server hears of both
+                    await asyncio.sleep(0)
+                one_too_many = await port.say(HEALTH)
+            for _ in range(20):
                 await asyncio.sleep(0)
             return one_too_many, (await port.ask("/health")).status
 

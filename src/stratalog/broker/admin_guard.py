@@ -7,11 +7,13 @@ whatever changes something needs the token that only the broker's own user can r
 
 import hmac
 import ipaddress
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 _READING: Final = frozenset(("GET", "HEAD"))
+_HOST: Final = re.compile(r"(?:\[(?P<ipv6>[0-9a-f:.]+)\]|(?P<name>[^:\[\]]+))(?::[0-9]{1,5})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,9 @@ class AdminGuard:
         found: dict[bytes, list[bytes]] = {}
         for name, value in headers:
             found.setdefault(name, []).append(value)
+        if b"content-length" in found and b"transfer-encoding" in found:
+            # A proxy may go by the one and we by the other: what is a body to it is a request here.
+            return Refusal(400, "there are both Content-Length and Transfer-Encoding")
         if b"origin" in found:
             return Refusal(403, "requests of web pages are refused: there is an Origin header")
         hosts = found.get(b"host", [])
@@ -53,12 +58,14 @@ class AdminGuard:
 
     def _is_own(self, host: str) -> bool:
         """Only names can be made to point here by somebody else; an address says what it is."""
-        name = host[: host.rfind("]") + 1] if host.startswith("[") else host.partition(":")[0]
-        name = name.lower()
+        found = _HOST.fullmatch(host.lower())
+        if found is None:
+            return False
+        name = found["name"]
         if name in ("localhost", self.host.lower()):
             return True
         try:
-            ipaddress.ip_address(name.strip("[]"))
+            ipaddress.ip_address(name or found["ipv6"])
         except ValueError:
             return False
         return True
