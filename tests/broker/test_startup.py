@@ -22,11 +22,10 @@ from startup_worlds import (
     unpack_kafka,
 )
 
-from stratalog.broker.startup import METADATA_POINTER
 from stratalog.errors import ConfigError, LogDirectoryError
 from stratalog.metadata import NewTopic, TopicState
 from stratalog.metadata.producer_ids import PRODUCER_ID_MIN
-from stratalog.metadata.sqlite_store import METADATA_FILE, SqliteMetadataStore
+from stratalog.metadata.sqlite_store import METADATA_FILE, METADATA_POINTER, SqliteMetadataStore
 from stratalog.storage.layout import TopicPartition
 from stratalog.testing import ManualClock
 

@@ -39,8 +39,8 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> None:
         ("log backup {}-backup --log-dir {}", "backup"),
         ("scan explain --log-dir {}", "planning"),
         (f"cleaner explain {{}} {COMPACT}", "counting"),
-        (f"cleaner run {{}} {COMPACT}", "cleaning"),
-        ("retention run {} --config retention.ms=-1", "retention"),
+        (f"cleaner run {{}} {COMPACT} --beyond-known-configs", "cleaning"),
+        ("retention run {} --config cleanup.policy=delete --config retention.ms=-1", "retention"),
     ],
 )
 @pytest.mark.usefixtures("watched")

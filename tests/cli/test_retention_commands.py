@@ -55,6 +55,10 @@ def pinned(tmp_path: Path) -> Path:
     return path
 
 
+# What has to be said of a directory of which nothing is known, beside how long records stay.
+DELETE = ("--config", "cleanup.policy=delete")
+
+
 def ok(*arguments: str) -> str:
     done = stratalog("retention", *arguments)
     assert (done.exit_code, done.stderr) == (0, ""), done
@@ -91,13 +95,14 @@ def test_each_segment_is_told_with_its_time_and_its_rule(data: Path) -> None:
 def test_without_configs_a_log_is_held_and_the_defaults_are_only_a_thought(data: Path) -> None:
     told = answer("explain", str(data))
 
-    assert [each["held"] for each in told["partitions"]] == ["held: configs unknown"] * 2
+    held = "held: configs unknown: there is neither a broker to ask nor metadata to read"
+    assert [each["held"] for each in told["partitions"]] == [held] * 2
     for segment in segments_of(told, "clicks"):
         assert segment["goes_at_ms"] is None
         assert segment["would_go_at_ms"] == told["now_ms"]
         assert segment["holds"][0] == "unknown configs"
     text = ok("explain", str(data))
-    assert text.count("held: configs unknown. Nothing goes") == 2
+    assert text.count(f"{held}. Nothing goes until they are known") == 2
     assert "would go" in text
 
 
@@ -195,7 +200,8 @@ def test_kafkas_own_topics_are_held_unless_they_are_named(data: Path) -> None:
     # What the defaults would do, not what the other topics' configs would.
     would = answer("explain", str(data), "--config", "retention.ms=-1")
     assert segments_of(would, "__consumer_offsets")[0]["would_go_at_ms"] == would["now_ms"]
-    ok("run", str(data), *config)
+    text = ok("run", str(data), *config, "--config", "retention.ms=1")
+    assert "__consumer_offsets: passed over, its configs are unknown" in text
     assert (data / "__consumer_offsets-0" / f"{0:020}.log").exists()
 
 
@@ -218,7 +224,7 @@ def logs_in(data: Path, topic: str) -> list[str]:
 
 
 def test_running_deletes_what_was_explained_and_leaves_a_sound_log(data: Path) -> None:
-    text = ok("run", str(data), "--topic", "orders", "--config", "retention.ms=604800000")
+    text = ok("run", str(data), "--topic", "orders", *DELETE, "--config", "retention.ms=604800000")
 
     assert "orders-0: deleted segment 0" in text
     assert "orders-0: segment 2 stays: its largest timestamp is" in text
@@ -232,7 +238,7 @@ def test_running_deletes_what_was_explained_and_leaves_a_sound_log(data: Path) -
 
 
 def test_running_may_empty_a_log_and_its_offsets_go_on(data: Path) -> None:
-    ok("run", str(data), "--topic", "clicks", "--config", "retention.ms=1")
+    ok("run", str(data), "--topic", "clicks", *DELETE, "--config", "retention.ms=1")
 
     with package.open_directory(data) as logs:
         log = logs.log("clicks")
@@ -242,7 +248,7 @@ def test_running_may_empty_a_log_and_its_offsets_go_on(data: Path) -> None:
 
 def test_a_dry_run_tells_the_same_and_changes_nothing(data: Path) -> None:
     before = snapshot_of(data)
-    options = (str(data), "--config", "retention.ms=604800000")
+    options = (str(data), *DELETE, "--config", "retention.ms=604800000")
 
     planned = answer("run", *options, "--dry-run")
     assert snapshot_of(data) == before
@@ -258,7 +264,7 @@ def test_a_dry_run_tells_the_same_and_changes_nothing(data: Path) -> None:
 
 
 def test_running_keeps_the_high_watermark_of_every_log(data: Path) -> None:
-    ok("run", str(data), "--topic", "orders", "--config", "retention.ms=604800000")
+    ok("run", str(data), "--topic", "orders", *DELETE, "--config", "retention.ms=604800000")
 
     assert (data / "replication-offset-checkpoint").read_text() == "0\n2\nclicks 0 2\norders 0 3\n"
 
@@ -267,7 +273,7 @@ def test_after_a_crash_the_log_is_recovered_first(data: Path) -> None:
     for name in (".kafka_cleanshutdown", "recovery-point-offset-checkpoint"):
         (data / name).unlink()
 
-    ok("run", str(data), "--config", "retention.ms=604800000")
+    ok("run", str(data), *DELETE, "--config", "retention.ms=604800000")
 
     assert logs_in(data, "orders") == [f"{2:020}.log"]
     assert (data / "replication-offset-checkpoint").read_text() == "0\n2\nclicks 0 2\norders 0 3\n"
@@ -276,7 +282,7 @@ def test_after_a_crash_the_log_is_recovered_first(data: Path) -> None:
 def test_nothing_above_the_checkpointed_high_watermark_is_deleted(data: Path) -> None:
     (data / "replication-offset-checkpoint").write_text("0\n1\norders 0 1\n")
 
-    ok("run", str(data), "--config", "retention.ms=1")
+    ok("run", str(data), *DELETE, "--config", "retention.ms=1")
 
     assert logs_in(data, "orders") == [f"{1:020}.log", f"{2:020}.log"]
     assert len(logs_in(data, "clicks")) == 2
@@ -285,8 +291,8 @@ def test_nothing_above_the_checkpointed_high_watermark_is_deleted(data: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "word"),
     [
-        (("run", "{}"), 2, "configs are unknown"),
-        (("run", "{}", "--dry-run"), 2, "configs are unknown"),
+        (("run", "{}"), 2, "are unknown: there is neither"),
+        (("run", "{}", "--dry-run"), 2, "are unknown: there is neither"),
         (("run", "{}/orders-0", "--config", "retention.ms=1"), 2, "name its log directory"),
         (("run", "{}/nowhere", "--config", "retention.ms=1"), 1, "does not exist"),
         (("run", "{}", "--topic", "gone", "--config", "retention.ms=1"), 1, "no log of gone"),
@@ -314,7 +320,7 @@ def test_bad_input_is_one_sentence_and_changes_nothing(
 
 def test_running_is_refused_while_somebody_owns_the_directory(data: Path) -> None:
     with package.open_directory(data):
-        done: Done = stratalog("retention", "run", str(data), "--config", "retention.ms=1")
+        done: Done = stratalog("retention", "run", str(data), *DELETE, "--config", "retention.ms=1")
 
     assert done.exit_code == 1
     assert "locked" in done.stderr
@@ -324,7 +330,7 @@ def test_running_is_refused_while_somebody_owns_the_directory(data: Path) -> Non
 def test_a_log_that_cannot_be_opened_is_told_and_the_others_go_on(data: Path) -> None:
     (data / "log-start-offset-checkpoint").write_text("0\n1\nclicks 0 99\n")
 
-    done = stratalog("retention", "run", str(data), "--config", "retention.ms=604800000")
+    done = stratalog("retention", "run", str(data), *DELETE, "--config", "retention.ms=604800000")
 
     assert done.exit_code == 1
     assert "clicks-0: failed: " in done.stdout
@@ -347,9 +353,7 @@ def odd(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_only_logs_of_the_directory_itself_are_chosen(odd: Path) -> None:
-    chosen = topic_configs.choose(
-        OsFileSystem(), str(odd), topics=None, configs=["retention.ms=5"], broker_config=None
-    )
+    chosen = topic_configs.choose(OsFileSystem(), str(odd), configs=["retention.ms=5"])
 
     assert [Path(each).name for each in chosen.replicas] == ["orders-0"]
     assert chosen.topics == {"orders"}

@@ -155,10 +155,9 @@ def test_a_directory_that_a_broker_has_served_tells_configs_and_the_same_id(tmp_
     assert found["topic_id"] == told["topic_id"]
     assert found["configs"] == {"retention.ms": "-1"}
     assert sorted(tmp_path.rglob("*")) == before
-    # While somebody owns the directory, what the store holds is the owner's to tell.
-    assert during[0]["configs"] is None
+    assert during[0]["configs"] == {"retention.ms": "-1"}, "its owner is asked"
     with stratalog.open_directory(tmp_path):
-        assert run_stratalog(*describe).json[0]["configs"] is None
+        assert run_stratalog(*describe).json[0]["configs"] == {"retention.ms": "-1"}
 
 
 # --- adopting --------------------------------------------------------------------------------

@@ -9,12 +9,12 @@ from broker_fixture import running_broker
 from command_line import CommandLine, run_stratalog
 from stratalog.cli.usage import look_at
 from stratalog.cli.usage_asking import usage_of
+from stratalog.directories.owner_client import ask
 from stratalog.protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from stratalog.scans.asking import ask
 from stratalog.scans.leasing import hold_ranges
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.owner_file import read_owner

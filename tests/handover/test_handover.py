@@ -21,6 +21,7 @@ import stratalog
 from broker_fixture import running_broker
 from handover_staging import in_no_time, rows, stage, staged_left
 from stratalog.broker.startup import OpenedBroker
+from stratalog.directories.owner_client import Answer
 from stratalog.errors import DiskError, LogDirectoryError
 from stratalog.handover import CommitUnknownError, Handover, HandoverError, open_handover
 from stratalog.handover import handover as asking
@@ -28,7 +29,6 @@ from stratalog.handover.handover import _Wait, is_java
 from stratalog.handover.owning import owned, owner_config
 from stratalog.metadata.sqlite_store import METADATA_FILE
 from stratalog.records import Record
-from stratalog.scans.asking import Answer
 from stratalog.storage.commits.errors import (
     CommitBusyError,
     CommitRefusedError,

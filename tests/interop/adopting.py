@@ -21,8 +21,8 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from golden import _anonymous
 from wire import METADATA, KafkaConnection, WireError, _array, _string
 
-from stratalog.broker import finding
 from stratalog.broker.finding import survey_directory
+from stratalog.directories import controller_log
 from stratalog.metadata.adoption import FoundDirectory
 from stratalog.metadata.cluster_log import ClusterMetadata
 from stratalog.storage.directory import LogDirectory
@@ -151,7 +151,7 @@ def find_directory(log_dir: Path) -> FoundDirectory:
 
 
 def read_controller(log_dir: Path) -> ClusterMetadata | None:
-    return finding.read_controller([LogDirectory(OsFileSystem(), str(log_dir))])
+    return controller_log.read_controller([LogDirectory(OsFileSystem(), str(log_dir))])
 
 
 def id_of(text: str) -> uuid.UUID:

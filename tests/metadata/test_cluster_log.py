@@ -6,7 +6,10 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from controller_log import (
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metadata_records import (
     NO_OP,
     config,
     control,
@@ -16,9 +19,6 @@ from controller_log import (
     snapshot_of,
     topic,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
 from stratalog.errors import AdoptionError
 from stratalog.metadata.cluster_log import ClusterMetadata, read_cluster_metadata
 from stratalog.records.control import ControlType

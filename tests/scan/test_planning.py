@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from modelled import ORDERS, ModelLog, logs
 
 from stratalog import Record, open_directory
+from stratalog.directories.owners import Ownership
 from stratalog.records import build_batch
 from stratalog.scans.keys import murmur2, partition_of
-from stratalog.scans.owners import Ownership
 from stratalog.scans.planning import ScanPlan, plan_scan
 from stratalog.scans.pruning import Skip
 from stratalog.scans.reading import ScanReport, read_task

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyspark")
 
+from stratalog.directories.owners import Ownership
 from stratalog.scans.errors import ScanOptionError
-from stratalog.scans.owners import Ownership
 from stratalog.scans.slices import ScanIsolation
 from stratalog.scans.snapshot import DirectorySnapshot, PartitionSnapshot
 from stratalog.spark.offsets import (

@@ -13,11 +13,11 @@ from test_compact import CONFIG, records
 from topics import write_topic
 
 from broker_fixture import running_broker
+from stratalog.directories.owners import find_owner
 from stratalog.errors import DiskFullError
 from stratalog.handover.asking import ask_compaction
 from stratalog.handover.compacting import Compactions, read_plan
 from stratalog.handover.handover import open_handover
-from stratalog.scans.owners import find_owner
 from stratalog.spark.compaction import Compaction
 from stratalog.spark.jobs import compact
 from stratalog.spark.jobs.errors import JobOptionError

@@ -56,6 +56,7 @@ from stratalog.errors import (
     UnknownTopicError,
 )
 from stratalog.metadata.image import configs_by_broker
+from stratalog.metadata.server_configs import server_configs
 
 BODY_BYTES_MAX = 64 << 10
 REQUEST_SECONDS_MAX = 60
@@ -85,7 +86,9 @@ class AdminPages:
     async def topics(self, _request: Request) -> Response:
         image = self.services.store.image
         head = {
+            "node_id": image.node_id,
             "next_producer_id": image.next_producer_id,
+            "server_configs": server_configs(self.services.store.static_broker),
             "broker_configs": configs_by_broker(image.broker_configs),
         }
         return _json_rows(head, "topics", overview.topics(self.services))

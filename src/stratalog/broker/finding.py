@@ -6,12 +6,11 @@ that memory does not grow with the logs. A file that cannot be read adds nothing
 """
 
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from stratalog.errors import AdoptionError, CorruptBatchError, CorruptFileError
+from stratalog.errors import CorruptBatchError, CorruptFileError
 from stratalog.metadata.adoption import FoundDirectory, FoundReplica
-from stratalog.metadata.cluster_log import ClusterMetadata, read_cluster_metadata
 from stratalog.records import BatchHeader, find_valid_batch, read_header, read_headers
 from stratalog.records._kernels import crc32c
 from stratalog.storage.checkpoint import read_epochs, read_topic_id
@@ -26,7 +25,6 @@ from stratalog.storage.layout import (
     segment_file,
 )
 from stratalog.storage.snapshots import decode_snapshot
-from stratalog.topic_names import CLUSTER_METADATA_TOPIC
 
 _CHUNK_BYTES = 4 << 20
 # While a damaged file is searched: batches of up to the overlap are found where chunks meet.
@@ -81,30 +79,6 @@ def survey_directory(directory: LogDirectory, notes: list[str]) -> FoundDirector
         producer_id_max = max(producer_id_max, seen.producer_id)
         replicas.append(replace(replica, leader_epoch=seen.leader_epoch))
     return replace(found, replicas=tuple(replicas), producer_id_max=producer_id_max)
-
-
-def read_controller(directories: Sequence[LogDirectory]) -> ClusterMetadata | None:
-    """What a KRaft controller left in one of the directories; None if none did."""
-    found = []
-    for directory in directories:
-        path = f"{directory.path}/{CLUSTER_METADATA_TOPIC}-0"
-        entry = directory.files.stat(path)
-        if entry is not None and entry.is_directory:
-            found.append((directory.files, path))
-    if len(found) > 1:
-        places = " and ".join(path for _, path in found)
-        raise AdoptionError(f"there are two logs of a controller, {places}")
-    if not found:
-        return None
-    files, path = found[0]
-    names = [entry.name for entry in files.list(path)]
-    try:
-        return read_cluster_metadata(names, lambda name: read_file(files, f"{path}/{name}"))
-    except AdoptionError as error:
-        raise AdoptionError(
-            f"{path} cannot be read ({error}). Apache Kafka may mend it by being started once; if "
-            "it is moved away, topics are adopted without their configs, and held"
-        ) from error
 
 
 def _replicas(directory: LogDirectory) -> list[tuple[str, ReplicaDirectoryName]]:

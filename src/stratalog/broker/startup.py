@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from functools import partial
 from math import inf
 
-from stratalog.broker.finding import find_directory, read_controller, survey_directory
+from stratalog.broker.finding import find_directory, survey_directory
 from stratalog.clock import Clock, SystemClock
 from stratalog.config import BrokerConfig, TopicConfig
+from stratalog.directories.controller_log import read_controller
 from stratalog.errors import (
     ConfigError,
     DiskError,
@@ -32,7 +33,13 @@ from stratalog.errors import (
 from stratalog.metadata import MetadataImage, PartitionChange, TopicState
 from stratalog.metadata.adoption import FoundDirectory, FoundReplica, plan_adoption
 from stratalog.metadata.reconciliation import PlacedReplica, Reconciliation, reconcile
-from stratalog.metadata.sqlite_store import IN_MEMORY, METADATA_FILE, SqliteMetadataStore
+from stratalog.metadata.server_configs import server_configs
+from stratalog.metadata.sqlite_store import (
+    IN_MEMORY,
+    METADATA_FILE,
+    METADATA_POINTER,
+    SqliteMetadataStore,
+)
 from stratalog.storage.checkpoint import EpochEntry
 from stratalog.storage.directory import Identity, LogDirectory, acquire_all, for_each_online
 from stratalog.storage.epochs import assign_together
@@ -56,9 +63,6 @@ from stratalog.storage.owner_file import (
     write_owner_files,
 )
 from stratalog.storage.readonly import lock_owner
-
-# In the directories without the store: where it is, so that they are not adopted without it.
-METADATA_POINTER = ".stratalog-metadata-in"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -91,10 +95,13 @@ def open_broker(
     clock: Clock | None = None,
     is_config_known: bool = False,
     is_threaded: bool = True,
+    is_for_a_moment: bool = False,
     is_remembered: bool = True,
 ) -> OpenedBroker:
     """Open what ``config`` names. ``is_config_known``: it has the settings of the broker that
     wrote the directories, if another did; without them, what is not certain is held.
+    ``is_for_a_moment``: nobody is served, and what ``config`` leaves open is what the last broker
+    was started with.
     ``is_remembered=False``: what another broker wrote stays that broker's. It is adopted anew each
     time, from what that broker says then; otherwise the topics that it makes later would be
     strays."""
@@ -108,10 +115,11 @@ def open_broker(
         path = f"{place.path}/{METADATA_FILE}"
         if not is_remembered and not files.exists(path):
             path = IN_MEMORY
-        store = SqliteMetadataStore.open(path, broker=config)
+        store = SqliteMetadataStore.open(path, broker=config, is_for_a_moment=is_for_a_moment)
         return _Opening(config, store, directories, clock or SystemClock()).run(
             is_config_known=is_config_known,
             is_threaded=is_threaded,
+            is_for_a_moment=is_for_a_moment,
         )
     except BaseException:
         if store is not None:
@@ -222,11 +230,15 @@ class _Opening:
         self._notes: list[str] = []
         self._held: dict[str, str] = {}
 
-    def run(self, *, is_config_known: bool, is_threaded: bool) -> OpenedBroker:
+    def run(
+        self, *, is_config_known: bool, is_threaded: bool, is_for_a_moment: bool
+    ) -> OpenedBroker:
         if self._is_first:
             self._adopt(is_config_known=is_config_known)
         self._check_node()
         plan = self._reconcile()
+        if not is_for_a_moment:
+            self._store.note_server_configs(server_configs(self._config))
         image = self._store.image
         known = _TopicConfigs(self._store)
         logs = LogManager(

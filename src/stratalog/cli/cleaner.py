@@ -1,7 +1,7 @@
 """``stratalog cleaner``: what compaction would do with a log, and why; and doing it, offline.
 
 ``explain`` only looks, also at a directory that a broker owns. ``run`` owns the directory while it
-works, and cleans nothing of a topic whose configs it was not given.
+works, and removes nothing that the topics' known configs keep unless it is told to.
 """
 
 import time
@@ -23,12 +23,16 @@ from stratalog.cli.output import (
 )
 from stratalog.cli.progress import bytes_bar, log_bytes, waiting
 from stratalog.cli.topic_configs import (
+    BeyondOption,
     BrokerConfigOption,
     Chosen,
     ConfigOption,
+    HighWatermarkOption,
     PathArgument,
+    by_default_warnings,
     choose,
     choose_to_change,
+    why_unknown,
 )
 
 if TYPE_CHECKING:
@@ -48,6 +52,7 @@ def explain(
     topics: TopicsOption = None,
     configs: ConfigOption = None,
     broker_config: BrokerConfigOption = None,
+    high_watermark_is_end: HighWatermarkOption = False,
     count: Annotated[
         bool,
         typer.Option(help="Read the logs to count keys and tombstones; without, only headers."),
@@ -56,17 +61,24 @@ def explain(
 ) -> None:
     """Say of every compacted log how dirty it is, and what would go.
 
-    The directory may be in use; nothing is changed.
+    The configs are those that the directory's broker has, or has left there. The directory may be
+    in use; nothing is changed.
 
     \b
-    Example:
+    Examples:
+      stratalog cleaner explain data
       stratalog cleaner explain data --topic customers --config cleanup.policy=compact
     """
     from stratalog.errors import StratalogError
     from stratalog.storage.files import OsFileSystem
 
     chosen = choose(
-        OsFileSystem(), path, topics=topics, configs=configs, broker_config=broker_config
+        OsFileSystem(),
+        path,
+        topics=topics,
+        configs=configs,
+        broker_config=broker_config,
+        is_end_replicated=high_watermark_is_end,
     )
     now_ms = time.time_ns() // 1_000_000
     surveys: list[tuple[str, CleaningSurvey | StratalogError]] = []
@@ -81,12 +93,19 @@ def explain(
         partitions = [
             {"directory": directory, "error": str(found)}
             if isinstance(found, StratalogError)
-            else found.as_dict()
+            else _as_json(chosen, found)
             for directory, found in surveys
         ]
-        write_json({"path": path, "now_ms": now_ms, "partitions": partitions})
+        write_json(
+            {
+                "path": path,
+                "now_ms": now_ms,
+                "configs_from": chosen.known.how,
+                "partitions": partitions,
+            }
+        )
     else:
-        _write_surveys(surveys)
+        _write_surveys(chosen, surveys)
     if any(isinstance(found, StratalogError) for _, found in surveys):
         raise typer.Exit(1)
 
@@ -94,17 +113,20 @@ def explain(
 def _look(
     chosen: Chosen, directory: str, now_ms: int, *, count: bool, progress: Callable[[int], None]
 ) -> "CleaningSurvey":
+    from stratalog.metadata.removal_limits import POLICY
     from stratalog.storage.cleaning.survey import survey
     from stratalog.storage.files import OsFileSystem
-    from stratalog.storage.inspection import list_replica
+    from stratalog.storage.inspection import topic_partition_of
     from stratalog.storage.readonly import ReadOnlyFileSystem
-    from stratalog.storage.views import look_at
 
     files = ReadOnlyFileSystem(OsFileSystem())
-    config = chosen.topic_config(list_replica(files, directory).topic_partition.topic)
-    # What a held topic's policy is, nobody knows; compaction is what is asked about here.
-    assumed = config or chosen.config.altered(cleanup_policy=("compact",))
-    return look_at(
+    topic = topic_partition_of(directory).topic
+    config, found = chosen.topic_config(topic), chosen.resolved(topic)
+    assumed = found.config
+    if config is None and POLICY in found.unknown:
+        # Compaction is what is asked about here.
+        assumed = assumed.altered(cleanup_policy=("compact",))
+    return chosen.look_at(
         files,
         directory,
         assumed,
@@ -121,7 +143,18 @@ def _look(
     )
 
 
-def _write_surveys(surveys: "list[tuple[str, CleaningSurvey | StratalogError]]") -> None:
+def _as_json(chosen: Chosen, found: "CleaningSurvey") -> dict[str, Any]:
+    row = found.as_dict()
+    topic = found.topic_partition.topic
+    if found.is_held:
+        row["held"] = f"{row['held']}: {why_unknown(chosen, topic)}"
+    row["warnings"] += by_default_warnings(chosen, topic)
+    return row
+
+
+def _write_surveys(
+    chosen: Chosen, surveys: "list[tuple[str, CleaningSurvey | StratalogError]]"
+) -> None:
     from stratalog.errors import StratalogError
 
     for slot, (directory, found) in enumerate(surveys):
@@ -130,10 +163,10 @@ def _write_surveys(surveys: "list[tuple[str, CleaningSurvey | StratalogError]]")
             continue
         if slot:
             write_line()
-        _write_survey(found)
+        _write_survey(chosen, found)
 
 
-def _write_survey(found: "CleaningSurvey") -> None:
+def _write_survey(chosen: Chosen, found: "CleaningSurvey") -> None:
     from stratalog.storage.cleaning.survey import HELD
 
     plan = found.plan
@@ -143,12 +176,13 @@ def _write_survey(found: "CleaningSurvey") -> None:
     )
     if found.is_held:
         write_line(
-            f"  {HELD}. Nothing is cleaned until they are given (--config). By the defaults, with "
-            "cleanup.policy=compact:"
+            f"  {HELD}: {why_unknown(chosen, found.topic_partition.topic)}. Nothing is cleaned "
+            "until they are known. By what is known, with "
+            f"cleanup.policy={','.join(plan.config.cleanup_policy)}:"
         )
     for sentence in found.sentences:
         write_line(f"  {sentence}")
-    for warning in found.warnings:
+    for warning in (*found.warnings, *by_default_warnings(chosen, found.topic_partition.topic)):
         write_line(f"  warning: {warning}")
 
 
@@ -160,6 +194,8 @@ def run(
     topics: TopicsOption = None,
     configs: ConfigOption = None,
     broker_config: BrokerConfigOption = None,
+    beyond_known_configs: BeyondOption = False,
+    high_watermark_is_end: HighWatermarkOption = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be cleaned.")
     ] = False,
@@ -167,21 +203,25 @@ def run(
 ) -> None:
     """Compact what is dirty enough, in a directory nobody owns.
 
-    With --config min.cleanable.dirty.ratio=0 all that can be cleaned is.
+    By the configs that the directory's broker has left there; topics whose configs are unknown are
+    passed over. With --config min.cleanable.dirty.ratio=0 all that can be cleaned is.
 
     \b
-    Example:
-      stratalog cleaner run data --topic customers --config cleanup.policy=compact --dry-run
+    Examples:
+      stratalog cleaner run data --dry-run
+      stratalog cleaner run data --topic customers --config min.cleanable.dirty.ratio=0
     """
     chosen = choose_to_change(
         path,
         topics=topics,
         configs=configs,
         broker_config=broker_config,
-        what="cleaned",
         policy="compact",
+        is_beyond=beyond_known_configs,
+        is_end_replicated=high_watermark_is_end,
     )
     told = _Told(output, dry_run=dry_run)
+    told.held(chosen)
     plans = _plan_all(chosen, told)
     if dry_run:
         for name, plan in plans.items():
@@ -201,6 +241,16 @@ class _Told:
         self._is_text = output is OutputFormat.TABLE
         self._is_dry_run = dry_run
         self._logs: list[dict[str, Any]] = []
+        self._held: list[dict[str, str]] = []
+
+    def held(self, chosen: Chosen) -> None:
+        """Say which topics are passed over."""
+        for topic in sorted(chosen.topics):
+            if chosen.topic_config(topic) is None:
+                why = why_unknown(chosen, topic)
+                self._held.append({"topic": topic, "held": why})
+                if self._is_text:
+                    write_line(f"{topic}: passed over, its configs are unknown: {why}")
 
     def plan(self, name: str, plan: "CleaningPlan") -> None:
         """A log that is only looked at, or left as it is."""
@@ -249,7 +299,8 @@ class _Told:
 
     def finish(self) -> None:
         if not self._is_text:
-            write_json({"dry_run": self._is_dry_run, "logs": self._logs})
+            row = {"dry_run": self._is_dry_run, "logs": self._logs, "held": self._held}
+            write_json(row)
             return
         if self._is_dry_run:
             count = sum(bool(row.get("is_eligible")) for row in self._logs)
@@ -291,7 +342,13 @@ def _clean_all(chosen: Chosen, plans: "dict[str, CleaningPlan]", told: _Told) ->
     total = sum(plan.cleanable_bytes + plan.total_bytes for plan in due)
     with ExitStack() as stack:
         with waiting("opening logs"):
-            logs = stack.enter_context(owned_logs(broker, topic_config=chosen.topic_config))
+            logs = stack.enter_context(
+                owned_logs(
+                    broker,
+                    topic_config=chosen.topic_config,
+                    is_end_replicated=chosen.is_end_replicated,
+                )
+            )
         for directory in logs.directories:
             for key, reason in directory.offline_logs.items():
                 if key.topic in chosen.topics:

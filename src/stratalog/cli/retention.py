@@ -1,10 +1,11 @@
 """``stratalog retention``: when will each segment go, and why; and letting them go, offline.
 
 ``explain`` only looks, also at a directory that a broker owns. ``run`` owns the directory while it
-works, and removes nothing of a topic whose configs it was not given.
+works, and removes nothing that the topics' known configs keep unless it is told to.
 """
 
 import time
+from collections import Counter
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,12 +23,16 @@ from stratalog.cli.output import (
 )
 from stratalog.cli.progress import logs_bars
 from stratalog.cli.topic_configs import (
+    BeyondOption,
     BrokerConfigOption,
     Chosen,
     ConfigOption,
+    HighWatermarkOption,
     PathArgument,
+    by_default_warnings,
     choose,
     choose_to_change,
+    why_unknown,
 )
 
 if TYPE_CHECKING:
@@ -50,21 +55,31 @@ def explain(
     topics: TopicsOption = None,
     configs: ConfigOption = None,
     broker_config: BrokerConfigOption = None,
+    high_watermark_is_end: HighWatermarkOption = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """Say of every segment when it will go, by which rule, and why.
 
-    The directory may be in use; nothing is changed.
+    The configs are those that the directory's broker has, or has left there. The directory may be
+    in use; nothing is changed.
 
     \b
-    Example:
+    Examples:
+      stratalog retention explain data
       stratalog retention explain data --topic orders --config retention.ms=604800000
     """
     from stratalog.errors import StratalogError
     from stratalog.storage.files import OsFileSystem
 
     files = OsFileSystem()
-    chosen = choose(files, path, topics=topics, configs=configs, broker_config=broker_config)
+    chosen = choose(
+        files,
+        path,
+        topics=topics,
+        configs=configs,
+        broker_config=broker_config,
+        is_end_replicated=high_watermark_is_end,
+    )
     now_ms = time.time_ns() // 1_000_000
     told, failed = [], False
     for slot, directory in enumerate(chosen.replicas):
@@ -76,8 +91,9 @@ def explain(
             if output is OutputFormat.TABLE:
                 write_error(f"{directory}: {error}")
             continue
-        held = chosen.topic_config(view.topic_partition.topic) is None
-        warnings = [*_about(view), *report.warnings]
+        topic = view.topic_partition.topic
+        held = None if chosen.topic_config(topic) is not None else why_unknown(chosen, topic)
+        warnings = [*_about(view), *by_default_warnings(chosen, topic), *report.warnings]
         told.append(_as_json(view, report, held=held, warnings=warnings))
         if output is OutputFormat.TABLE:
             if slot:
@@ -85,7 +101,15 @@ def explain(
             _write_report(view, report, held=held, warnings=warnings, now_ms=now_ms)
     totals = _totals(chosen, told)
     if output is OutputFormat.JSON:
-        write_json({"path": path, "now_ms": now_ms, "partitions": told, "warnings": totals})
+        write_json(
+            {
+                "path": path,
+                "now_ms": now_ms,
+                "configs_from": chosen.known.how,
+                "partitions": told,
+                "warnings": totals,
+            }
+        )
     else:
         for warning in totals:
             write_line(f"warning: {warning}")
@@ -95,27 +119,30 @@ def explain(
 
 def _totals(chosen: Chosen, told: list[dict[str, Any]]) -> list[str]:
     """What a limit comes to that many take for the topic's."""
-    limit = chosen.config.retention_bytes
-    if limit < 0 or not chosen.config.delete:
-        return []
-    known = [row["topic"] for row in told if "topic" in row and row["held"] is None]
-    return [
-        f"retention.bytes={limit} is for each partition: the {known.count(topic)} of {topic} here "
-        f"may keep {known.count(topic) * limit} bytes"
-        for topic in sorted(set(known))
-        if known.count(topic) > 1
-    ]
+    counts = Counter(row["topic"] for row in told if "topic" in row and row["held"] is None)
+    found = []
+    for topic, count in sorted(counts.items()):
+        config = chosen.resolved(topic).config
+        limit = config.retention_bytes
+        if count > 1 and limit >= 0 and config.delete:
+            found.append(
+                f"retention.bytes={limit} is for each partition: the {count} of {topic} here may "
+                f"keep {count * limit} bytes"
+            )
+    return found
 
 
 def _look(chosen: Chosen, directory: str, now_ms: int) -> "tuple[LogView, RetentionReport]":
-    from stratalog.storage.fates import RetentionReport, explain_retention
+    from stratalog.storage.fates import explain_retention
     from stratalog.storage.files import OsFileSystem
-    from stratalog.storage.views import LogView, look_at
+    from stratalog.storage.inspection import topic_partition_of
 
-    def ask(view: LogView) -> tuple[LogView, RetentionReport]:
+    config = chosen.resolved(topic_partition_of(directory).topic).config
+
+    def ask(view: "LogView") -> "tuple[LogView, RetentionReport]":
         return view, explain_retention(
             view.segments,
-            config=chosen.topic_config(view.topic_partition.topic) or chosen.default,
+            config=config,
             log_start_offset=view.log_start_offset,
             high_watermark=view.high_watermark,
             log_end_offset=view.log_end_offset,
@@ -123,7 +150,7 @@ def _look(chosen: Chosen, directory: str, now_ms: int) -> "tuple[LogView, Retent
             is_cleaner_enabled=chosen.broker.log_cleaner_enable,
         )
 
-    return look_at(OsFileSystem(), directory, chosen.config, ask)
+    return chosen.look_at(OsFileSystem(), directory, config, ask)
 
 
 def _about(view: "LogView") -> list[str]:
@@ -131,12 +158,12 @@ def _about(view: "LogView") -> list[str]:
         return []
     return [
         "replication-offset-checkpoint does not name this log: its high watermark counts as "
-        f"{view.high_watermark}, its start"
+        f"{view.high_watermark}, its start (--high-watermark-is-end)"
     ]
 
 
 def _as_json(
-    view: "LogView", report: "RetentionReport", *, held: bool, warnings: list[str]
+    view: "LogView", report: "RetentionReport", *, held: str | None, warnings: list[str]
 ) -> dict[str, Any]:
     return {
         "topic": view.topic_partition.topic,
@@ -147,9 +174,9 @@ def _as_json(
         "log_end_offset": view.log_end_offset,
         "size_bytes": view.size_bytes,
         "checked_by": report.checked_by,
-        "held": _HELD if held else None,
+        "held": None if held is None else f"{_HELD}: {held}",
         "warnings": warnings,
-        "segments": [_fate_as_json(fate, held=held) for fate in report.fates],
+        "segments": [_fate_as_json(fate, held=held is not None) for fate in report.fates],
     }
 
 
@@ -169,7 +196,7 @@ def _write_report(
     view: "LogView",
     report: "RetentionReport",
     *,
-    held: bool,
+    held: str | None,
     warnings: list[str],
     now_ms: int,
 ) -> None:
@@ -179,9 +206,10 @@ def _write_report(
         f"{plural(view.size_bytes, 'byte')}; checked by {report.checked_by}"
     )
     write_line(title)
-    if held:
-        write_line(f"{_HELD}. Nothing goes until they are given (--config). By the defaults:")
-    columns = ("base", "end", "bytes", "newest", "would go" if held else "goes", "by", "why")
+    if held is not None:
+        write_line(f"{_HELD}: {held}. Nothing goes until they are known. By what is known:")
+    goes = "goes" if held is None else "would go"
+    columns = ("base", "end", "bytes", "newest", goes, "by", "why")
     write_table(columns, [_cells(fate, now_ms) for fate in report.fates])
     for warning in warnings:
         write_line(f"warning: {warning}")
@@ -217,6 +245,8 @@ def run(
     topics: TopicsOption = None,
     configs: ConfigOption = None,
     broker_config: BrokerConfigOption = None,
+    beyond_known_configs: BeyondOption = False,
+    high_watermark_is_end: HighWatermarkOption = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be deleted.")
     ] = False,
@@ -224,19 +254,25 @@ def run(
 ) -> None:
     """Delete what retention lets go, in a directory nobody owns.
 
+    By the configs that the directory's broker has left there; topics whose configs are unknown are
+    passed over.
+
     \b
-    Example:
-      stratalog retention run data --topic orders --config retention.ms=604800000 --dry-run
+    Examples:
+      stratalog retention run data --dry-run
+      stratalog retention run data --topic orders --config retention.bytes=-1
     """
     chosen = choose_to_change(
         path,
         topics=topics,
         configs=configs,
         broker_config=broker_config,
-        what="deleted",
         policy="delete",
+        is_beyond=beyond_known_configs,
+        is_end_replicated=high_watermark_is_end,
     )
     told = _Told(output, dry_run=dry_run)
+    told.held(chosen)
     if dry_run:
         _plan_all(chosen, told)
     else:
@@ -254,6 +290,7 @@ class _Told:
         self._is_text = output is OutputFormat.TABLE
         self._is_dry_run = dry_run
         self._logs: list[dict[str, Any]] = []
+        self._held: list[dict[str, str]] = []
         self._lines: list[str] = []
 
     def log(self, name: str, plan: "Plan") -> None:
@@ -284,6 +321,14 @@ class _Told:
             base_offset = plan.held.segment.base_offset
             self._lines.append(f"{name}: segment {base_offset} stays: {plan.held.explanation}")
 
+    def held(self, chosen: Chosen) -> None:
+        """Say which topics are passed over."""
+        for topic in sorted(chosen.topics):
+            if chosen.topic_config(topic) is None:
+                why = why_unknown(chosen, topic)
+                self._held.append({"topic": topic, "held": why})
+                self._lines.append(f"{topic}: passed over, its configs are unknown: {why}")
+
     def failure(self, name: str, error: str) -> None:
         self.failed = True
         self._logs.append({"log": name, "error": error})
@@ -291,7 +336,8 @@ class _Told:
 
     def finish(self) -> None:
         if not self._is_text:
-            write_json({"dry_run": self._is_dry_run, "logs": self._logs})
+            row = {"dry_run": self._is_dry_run, "logs": self._logs, "held": self._held}
+            write_json(row)
             return
         for line in self._lines:
             write_line(line)
@@ -307,15 +353,15 @@ class _Told:
 def _plan_all(chosen: Chosen, told: _Told) -> None:
     from stratalog.errors import StratalogError
     from stratalog.storage.files import OsFileSystem
+    from stratalog.storage.inspection import topic_partition_of
     from stratalog.storage.retention import plan_retention
-    from stratalog.storage.views import LogView, look_at
 
     now_ms = time.time_ns() // 1_000_000
 
-    def ask(view: LogView) -> tuple[LogView, "Plan"]:
+    def ask(view: "LogView") -> "tuple[LogView, Plan]":
         return view, plan_retention(
             view.segments,
-            config=chosen.config,
+            config=chosen.resolved(view.topic_partition.topic).config,
             log_start_offset=view.log_start_offset,
             high_watermark=view.high_watermark,
             log_end_offset=view.log_end_offset,
@@ -323,13 +369,15 @@ def _plan_all(chosen: Chosen, told: _Told) -> None:
         )
 
     for directory in chosen.replicas:
+        config = chosen.topic_config(topic_partition_of(directory).topic)
+        if config is None:
+            continue
         try:
-            view, plan = look_at(OsFileSystem(), directory, chosen.config, ask)
+            view, plan = chosen.look_at(OsFileSystem(), directory, config, ask)
         except StratalogError as error:
             told.failure(directory, str(error))
             continue
-        if view.topic_partition.topic in chosen.topics:
-            told.log(str(view.topic_partition), plan)
+        told.log(str(view.topic_partition), plan)
 
 
 def _run_all(chosen: Chosen, told: _Told) -> None:
@@ -339,7 +387,12 @@ def _run_all(chosen: Chosen, told: _Told) -> None:
     broker = replace(chosen.broker, log_cleaner_enable=False)
     with (
         logs_bars("retention") as (show_opening, show_done),
-        owned_logs(broker, topic_config=chosen.topic_config, show_progress=show_opening) as logs,
+        owned_logs(
+            broker,
+            topic_config=chosen.topic_config,
+            show_progress=show_opening,
+            is_end_replicated=chosen.is_end_replicated,
+        ) as logs,
     ):
         for directory in logs.directories:
             for key, reason in directory.offline_logs.items():

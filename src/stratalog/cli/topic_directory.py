@@ -1,80 +1,65 @@
-"""The topics of a bare log directory, as its files tell them: nobody is asked, nothing is changed.
+"""The topics of a log directory, by its files and by what is known of it; nothing is changed.
 
-Which topics there are is written in the names of directories. Their configs are in our own metadata
-if a stratalog broker has served the directory; it is read only while nobody owns it, and only when
-it was closed cleanly: otherwise a part of it may still lie in SQLite's write-ahead log.
+Which topics there are is written in the names of directories. Their configs are those that the
+directory's broker has, or has left there.
 """
 
-import sqlite3
 from collections import defaultdict
-from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
+from stratalog.cli.topic_configs import Chosen, choose, why_unknown
 from stratalog.cli.topic_describe import PartitionFacts, TopicFacts
 from stratalog.errors import StratalogError
 
 if TYPE_CHECKING:
-    from stratalog.metadata.image import MetadataImage, TopicMetadata
+    from stratalog.storage.views import LogView
 
 
 def look_at_topics(log_dir: str) -> list[TopicFacts]:
     """What is in ``log_dir``, in order of names."""
     from stratalog.storage.files import OsFileSystem
-    from stratalog.storage.inspection import find_replicas
-    from stratalog.storage.layout import parse_replica_directory
-    from stratalog.topic_names import CLUSTER_METADATA_TOPIC
+    from stratalog.storage.inspection import topic_partition_of
 
-    found = find_replicas(OsFileSystem(), log_dir)
-    image = _image(Path(found.log_directory))
-    partitions: dict[str, list[PartitionFacts]] = defaultdict(list)
-    ids: dict[str, str] = {}
-    for directory in found.replicas:
-        name = parse_replica_directory(Path(directory).resolve().name)
-        topic = name.topic_partition.topic
-        if name.state or topic == CLUSTER_METADATA_TOPIC:
-            continue
-        partitions[topic].append(_partition(directory, name.topic_partition.partition))
-        topic_id = _topic_id(directory)
-        if topic_id is not None:
-            ids[topic] = topic_id
-    return [
-        _topic(name, ids.get(name), found_partitions, image)
-        for name, found_partitions in sorted(partitions.items())
-    ]
+    chosen = choose(OsFileSystem(), log_dir)
+    replicas: dict[str, list[str]] = defaultdict(list)
+    for directory in chosen.replicas:
+        replicas[topic_partition_of(directory).topic].append(directory)
+    return [_topic(chosen, name, found) for name, found in sorted(replicas.items())]
 
 
-def _topic(
-    name: str,
-    topic_id: str | None,
-    partitions: list[PartitionFacts],
-    image: "MetadataImage | None",
-) -> TopicFacts:
-    stored: TopicMetadata | None = image.topics.get(name) if image is not None else None
-    is_known = stored is not None and not stored.is_held
+def _topic(chosen: Chosen, name: str, directories: list[str]) -> TopicFacts:
+    from stratalog.directories.known_directory import topic_id_in
+    from stratalog.storage.files import OsFileSystem
+
+    files = OsFileSystem()
+    config = chosen.topic_config(name)
+    known = chosen.known.topics.get(name)
     note = None
-    if stored is not None and stored.is_held:
-        note = "held: its configs are unknown; give them with `stratalog topic adopt`"
-    configs = dict(sorted(stored.configs.items())) if stored is not None and is_known else None
+    if config is None and known is not None:
+        note = f"held: its configs are unknown: {why_unknown(chosen, name)}"
+    ids = {topic_id_in(files, each) for each in directories} - {""}
+    partitions = [_partition(chosen, each) for each in directories]
     return TopicFacts(
         name=name,
-        topic_id=topic_id,
-        partition_count=len(partitions),
+        topic_id=min(ids, default=None),
+        partition_count=len(directories),
         partitions=tuple(sorted(partitions, key=lambda each: each.partition)),
-        configs=configs,
-        shown_configs=configs,
+        configs=None if config is None else dict(sorted(config.to_properties().items())),
+        shown_configs=None if config is None else chosen.known_configs.stated(config),
         note=note,
     )
 
 
-def _partition(directory: str, partition: int) -> PartitionFacts:
+def _partition(chosen: Chosen, directory: str) -> PartitionFacts:
     from stratalog.config import TopicConfig
     from stratalog.storage.files import OsFileSystem
-    from stratalog.storage.views import LogView, look_at
+    from stratalog.storage.inspection import topic_partition_of
 
-    def facts(view: LogView) -> PartitionFacts:
+    number = topic_partition_of(directory).partition
+
+    def facts(view: "LogView") -> PartitionFacts:
         return PartitionFacts(
-            partition=partition,
+            partition=number,
             log_start_offset=view.log_start_offset,
             log_end_offset=view.log_end_offset,
             size_bytes=view.size_bytes,
@@ -82,43 +67,7 @@ def _partition(directory: str, partition: int) -> PartitionFacts:
         )
 
     try:
-        return look_at(OsFileSystem(), directory, TopicConfig(), facts)
+        return chosen.look_at(OsFileSystem(), directory, TopicConfig(), facts)
     except StratalogError:
         # Damaged, or not filled yet. `stratalog log verify` tells what is wrong.
-        return PartitionFacts(partition=partition, directory=directory)
-
-
-def _topic_id(directory: str) -> str | None:
-    from stratalog.storage.checkpoint import format_id, read_topic_id
-    from stratalog.storage.files import OsFileSystem
-    from stratalog.storage.layout import PARTITION_METADATA
-
-    try:
-        found = read_topic_id(OsFileSystem(), f"{directory}/{PARTITION_METADATA}")
-    except StratalogError:
-        return None
-    return None if found is None else format_id(found)
-
-
-def _image(log_dir: Path) -> "MetadataImage | None":
-    from stratalog.metadata.sqlite_store import METADATA_FILE
-    from stratalog.metadata.tables import BadRowsError, read_image
-    from stratalog.storage.layout import LOCK_FILE
-    from stratalog.storage.readonly import lock_owner
-
-    path = log_dir / METADATA_FILE
-    journal = path.with_name(f"{METADATA_FILE}-wal")
-    if not path.is_file() or (journal.is_file() and journal.stat().st_size):
-        return None
-    if lock_owner(str(log_dir / LOCK_FILE)) is not None:
-        return None
-    # Immutable: SQLite then neither locks nor creates files beside it.
-    address = f"file:{quote(str(path.resolve()))}?mode=ro&immutable=1"
-    try:
-        connection = sqlite3.connect(address, uri=True)
-        try:
-            return read_image(connection, None)
-        finally:
-            connection.close()
-    except (sqlite3.Error, BadRowsError):
-        return None
+        return PartitionFacts(partition=number, directory=directory)

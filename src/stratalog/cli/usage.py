@@ -90,7 +90,7 @@ def usage(
 
 def look_at(path: str) -> "Usage":
     """What takes the disk of the directory at ``path``, or of one partition in it."""
-    from stratalog.scans.owners import find_owner
+    from stratalog.directories.owners import find_owner
     from stratalog.storage.files import OsFileSystem
     from stratalog.storage.inspection import find_replicas
     from stratalog.storage.readonly import ReadOnlyFileSystem

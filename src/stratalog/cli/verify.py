@@ -56,7 +56,7 @@ def verify(
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    from stratalog.metadata.kept_store import not_compacted_topics
+    from stratalog.directories.known_directory import not_compacted_topics
     from stratalog.storage.check import CheckRun
     from stratalog.storage.check_looks import LOOK_AGAIN_AFTER_S
     from stratalog.storage.files import OsFileSystem

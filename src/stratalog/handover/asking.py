@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from stratalog.scans.asking import Answer, ask, topics_query
+from stratalog.directories.owner_client import Answer, ask, topics_query
 from stratalog.storage.commits.manifest import AppVersion
 from stratalog.storage.owner_file import Owner
 
@@ -20,11 +20,6 @@ def ask_topics(owner: Owner, names: Sequence[str]) -> Answer:
 def ask_endpoint(owner: Owner) -> str:
     """Where its clients connect; empty if it does not say."""
     return str(_ask(owner, "/v1/status").body.get("endpoint", ""))
-
-
-def ask_overview(owner: Owner) -> Answer:
-    """Every topic with its id, its configs and its number of partitions."""
-    return _ask(owner, "/v1/topics")
 
 
 def ask_commit(owner: Owner, content: bytes) -> Answer:

@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from stratalog.clock import Clock, SystemClock
+from stratalog.directories.known_directory import KnownDirectory, learn_directory, topic_id_in
 from stratalog.errors import CorruptFileError, DiskError, StorageError
 from stratalog.handover.backup_commits import last_versions, refuse_open_commits, stored_versions
 from stratalog.handover.backup_controller import copy_controller
-from stratalog.handover.backup_facts import KnownDirectory, learn_topics, topic_id_in
 from stratalog.handover.backup_side_files import producer_ids, read_indexes, read_snapshots
 from stratalog.handover.backup_topics import describe_topics, seen_topics
 from stratalog.scans.errors import DataLostError, MissingTopicError
@@ -119,7 +119,7 @@ def back_up(
     clock = clock or SystemClock()
     # First of all: whatever was written before it is in what is looked at from here on.
     created_ms = clock.now_ms()
-    known = learn_topics(files, log_dir)
+    known = learn_directory(files, log_dir)
     seen = seen_topics(files, log_dir)
     if known.owner.kind == "none":
         refuse_open_commits(files, log_dir, chosen.topics)

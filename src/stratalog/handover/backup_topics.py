@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from stratalog.handover.backup_facts import KnownDirectory
+from stratalog.directories.known_directory import KnownDirectory
 from stratalog.storage.backup.errors import BackupError
 from stratalog.storage.backup.manifest import PartitionBackup, TopicBackup
 from stratalog.storage.checkpoint import format_id
@@ -60,7 +60,8 @@ def describe_topics(
                 f"{name} was deleted and made anew while it was backed up, and is left out"
             )
             continue
-        if told is None or told.configs is None:
+        configs = None if told is None or told.is_held else told.configs
+        if configs is None:
             notes.append(f"the configs of {name} are not known: {known.how}")
         count = 0 if told is None else told.partition_count
         topics.append(
@@ -68,7 +69,7 @@ def describe_topics(
                 name=name,
                 topic_id=topic_id or known_id,
                 partition_count=max(partitions[-1].partition + 1, count),
-                configs=None if told is None else told.configs,
+                configs=configs,
                 partitions=tuple(partitions),
             )
         )

@@ -16,12 +16,12 @@ from typing import Any
 
 from stratalog.clock import Clock, SystemClock
 from stratalog.config import BrokerConfig
+from stratalog.directories.owners import find_owner
 from stratalog.errors import DirectoryLockedError
 from stratalog.handover.asking import ask_compaction
 from stratalog.handover.errors import HandoverError
 from stratalog.handover.handover import SECONDS, is_java
 from stratalog.handover.owning import owned, owner_config
-from stratalog.scans.owners import find_owner
 from stratalog.storage.cleaning.outside import (
     LeftOut,
     OutsideRounds,

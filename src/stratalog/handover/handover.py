@@ -24,6 +24,7 @@ from stratalog.broker.commit_answers import (
     result_from_json,
 )
 from stratalog.clock import Clock
+from stratalog.directories.owners import Ownership, find_owner
 from stratalog.errors import DirectoryLockedError, StratalogError
 from stratalog.handover.asking import ask_commit, ask_status, ask_topics
 from stratalog.handover.errors import CommitUnknownError, HandoverError
@@ -35,7 +36,6 @@ from stratalog.handover.owning import (
     owned,
     owner_config,
 )
-from stratalog.scans.owners import Ownership, find_owner
 from stratalog.storage.commits.committing import ALREADY_COMMITTED, COMMITTED, CommitResult
 from stratalog.storage.commits.errors import CommitBusyError, CommitError
 from stratalog.storage.commits.manifest import AppVersion, Manifest, decode_manifest

@@ -64,6 +64,7 @@ def owned(
         clock=clock,
         is_config_known=config.is_known,
         is_threaded=False,
+        is_for_a_moment=True,
         is_remembered=is_remembered,
     )
     try:
@@ -141,7 +142,7 @@ def _stored_facts(
     try:
         if not files.exists(path):
             return None
-        with SqliteMetadataStore.open(path, broker=config) as store:
+        with SqliteMetadataStore.open(path, broker=config, is_for_a_moment=True) as store:
             if not store.is_initialized:
                 return None
             placed: dict[TopicPartition, str] = {

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from stratalog.clock import Clock, SystemClock
+from stratalog.directories.owners import find_owner
 from stratalog.handover.errors import CommitUnknownError, HandoverError
 from stratalog.handover.facts import TopicFacts
 from stratalog.handover.handover import Handover, open_handover
 from stratalog.handover.owning import owned, owner_config
 from stratalog.handover.restoring import RestoreResult, forgotten_notes, retention_notes
 from stratalog.metadata.topics import NewTopic
-from stratalog.scans.owners import find_owner
 from stratalog.storage.backup.copying import Progress
 from stratalog.storage.backup.errors import BackupError
 from stratalog.storage.backup.manifest import TopicBackup

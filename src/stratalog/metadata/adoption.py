@@ -15,7 +15,6 @@ from functools import partial
 from typing import TypeVar
 
 from stratalog.config import BrokerConfig, TopicConfig
-from stratalog.config.settings import settings_of
 from stratalog.errors import AdoptionError, InvalidTopicError
 from stratalog.metadata.cluster_log import ClusterMetadata, RecordedPartition, RecordedTopic
 from stratalog.metadata.dynamic_configs import (
@@ -37,6 +36,7 @@ from stratalog.metadata.names import (
     validate_topic_name,
 )
 from stratalog.metadata.producer_ids import first_producer_id
+from stratalog.metadata.removal_limits import unstated_limits
 from stratalog.topic_names import CLUSTER_METADATA_TOPIC
 
 Value = TypeVar("Value", int, str)
@@ -45,12 +45,6 @@ DEFAULT_NODE_ID = 1
 PARTITIONS_PER_TOPIC_MAX = 100_000
 _NO_DIRECTORY = 100  # ids below are not those of directories: unassigned, lost, migrating
 _LOST_DIRECTORY = 1
-
-# What decides whether and when something is removed, by the policy that removes it.
-_REMOVING = {
-    "delete": ("retention.ms", "retention.bytes"),
-    "compact": ("min.compaction.lag.ms", "delete.retention.ms"),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +189,7 @@ class _Plan:
             refused = ", ".join(sorted(configs.keys() - kept.keys()))
             self.held[name] = f"some of its configs are not possible here: {refused}"
         elif not self.is_broker_config_known:
-            unstated = _unstated(TopicConfig.from_properties(kept, broker=broker), stated)
+            unstated = unstated_limits(TopicConfig.from_properties(kept, broker=broker), stated)
             if unstated:
                 self.held[name] = (
                     f"it leaves {', '.join(unstated)} to its broker, whose settings are not known"
@@ -350,17 +344,3 @@ def _check_name(name: str) -> None:
         validate_topic_name(name)
     except InvalidTopicError as error:
         raise AdoptionError(str(error)) from error
-
-
-def _unstated(config: TopicConfig, stated: set[str]) -> list[str]:
-    """The settings that decide what is removed, and that neither the topic nor a dynamic config
-    of its broker states."""
-    names = ["cleanup.policy"]
-    for policy in config.cleanup_policy:
-        names += _REMOVING[policy]
-    known = settings_of(TopicConfig)
-    return [
-        name
-        for name in names
-        if name not in config.overrides and not stated.intersection(known[name].synonyms)
-    ]

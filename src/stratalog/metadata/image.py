@@ -81,6 +81,8 @@ class MetadataImage:
     topics_by_id: Mapping[uuid.UUID, TopicMetadata] = field(default_factory=dict)
     deleting: Mapping[uuid.UUID, TopicMetadata] = field(default_factory=dict)
     broker_configs: Mapping[int | None, Mapping[str, str]] = field(default_factory=dict)
+    # What its broker was started with last, as ``server_configs`` chooses; None if nobody noted it.
+    server_configs: Mapping[str, str] | None = None
     # A topic whose name could collide, by the name that metrics give it.
     metric_names: Mapping[str, str] = field(default_factory=dict)
 
@@ -123,6 +125,7 @@ class Update:
     topics: tuple[TopicMetadata, ...] = ()
     removed: frozenset[uuid.UUID] = frozenset()
     broker_configs: Mapping[int | None, Mapping[str, str]] = field(default_factory=dict)
+    server_configs: Mapping[str, str] | None = None
     next_producer_id: int | None = None
 
 
@@ -147,6 +150,9 @@ def apply_update(image: MetadataImage, update: Update) -> MetadataImage:
         epoch=image.epoch + 1,
         next_producer_id=image.next_producer_id if next_id is None else next_id,
         broker_configs=configs,
+        server_configs=(
+            image.server_configs if update.server_configs is None else update.server_configs
+        ),
     )
     if not update.topics and not update.removed:
         return after

@@ -38,20 +38,6 @@ def read_kept_image(log_dir: str) -> MetadataImage | None:
         raise DiskError("read", path, error.errno or 0, error.strerror or str(error)) from error
 
 
-def not_compacted_topics(log_dir: str) -> frozenset[str]:
-    """Those of which the store knows it. Errors as of ``read_kept_image``."""
-    image = read_kept_image(log_dir)
-    if image is None:
-        return frozenset()
-    # A default in a broker's own properties is not known here: compaction leaves traces as well.
-    default = image.broker_overrides(image.node_id).get("log.cleanup.policy", "delete")
-    return frozenset(
-        topic.name
-        for topic in image.topics.values()
-        if not topic.is_held and "compact" not in topic.configs.get("cleanup.policy", default)
-    )
-
-
 def _state(path: str) -> list[tuple[int, int, int]]:
     """Another one after anybody has written to the store."""
     found = []

@@ -47,6 +47,7 @@ from stratalog.metadata.producer_ids import (
     PRODUCER_ID_MAX,
     next_producer_id,
 )
+from stratalog.metadata.server_configs import over_noted
 from stratalog.metadata.store import Listener
 from stratalog.metadata.tables import (
     VERSION,
@@ -58,6 +59,8 @@ from stratalog.metadata.tables import (
 from stratalog.metadata.topics import NewTopic, PartitionChange
 
 METADATA_FILE = ".stratalog-metadata.db"
+# In the other log directories of the same broker: the path of the one that has the file.
+METADATA_POINTER = ".stratalog-metadata-in"
 # A path for what is to be known for a moment only.
 IN_MEMORY = ":memory:"
 
@@ -91,10 +94,16 @@ class SqliteMetadataStore:
 
     @classmethod
     def open(
-        cls, path: str, *, broker: BrokerConfig | None = None, nodes: tuple[int, ...] | None = None
+        cls,
+        path: str,
+        *,
+        broker: BrokerConfig | None = None,
+        nodes: tuple[int, ...] | None = None,
+        is_for_a_moment: bool = False,
     ) -> Self:
         """Open the file, or make it. ``nodes`` are those that replicas can be placed on; this
-        node alone if nobody says otherwise."""
+        node alone if nobody says otherwise. ``is_for_a_moment``: what ``broker`` leaves open is
+        what the last broker was started with."""
         with _translated(path):
             # A change may be made on any thread, one at a time.
             connection = sqlite3.connect(
@@ -102,10 +111,19 @@ class SqliteMetadataStore:
             )
             try:
                 _prepare(connection, path)
-                return cls(path, connection, broker or BrokerConfig(), nodes)
+                store = cls(path, connection, broker or BrokerConfig(), nodes)
+                if is_for_a_moment:
+                    store._go_by_noted()
+                return store
             except BaseException:
                 connection.close()
                 raise
+
+    def _go_by_noted(self) -> None:
+        noted = None if self._image is None else self._image.server_configs
+        if noted:
+            self._static_broker = over_noted(self._static_broker, noted)
+            self._effective = (None, self._static_broker)
 
     def __repr__(self) -> str:
         return f"<SqliteMetadataStore {self.path}>"
@@ -286,6 +304,12 @@ class SqliteMetadataStore:
         with self._lock:
             texts = dynamic_configs.check_broker_configs(configs, self._static_broker)
             self._put_broker(node_id, texts, validate_only=validate_only)
+
+    def note_server_configs(self, configs: Mapping[str, str]) -> None:
+        """Remember what this broker was started with, for whoever asks when it has stopped."""
+        with self._lock:
+            if configs != self.image.server_configs:
+                self._commit(self.image, Update(server_configs=dict(configs)))
 
     def allocate_producer_ids(self) -> range:
         with self._lock:

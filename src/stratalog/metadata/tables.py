@@ -5,6 +5,8 @@
     partitions       topic, number, leader, epochs; lists of nodes as text: 1,2,3
     topic_configs    topic, name, text
     broker_configs   node (-1: all of them), name, text
+    server_configs   one row: what the broker was started with last, as JSON; the table is made when
+                     a broker first notes it, and a release that does not know it passes it over
 
 ``user_version`` is the version of this layout. SQLite keeps no checksums, so rows carry their own
 (CRC-32 of their values; of a topic also its configs and how many partitions it has, of the cluster
@@ -12,6 +14,7 @@ also the brokers' configs and how many topics there are). A file that was damage
 refused, never half believed: a flipped bit in a retention time would delete data.
 """
 
+import json
 import sqlite3
 import uuid
 import zlib
@@ -78,6 +81,13 @@ CREATE TABLE broker_configs (
     PRIMARY KEY (node_id, name)
 ) WITHOUT ROWID;
 """
+_SERVER_SCHEMA = """
+CREATE TABLE IF NOT EXISTS server_configs (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    configs TEXT NOT NULL,
+    crc INTEGER NOT NULL
+)
+"""
 
 
 class BadRowsError(Exception):
@@ -129,8 +139,22 @@ def read_image(
         epoch=epoch,
         next_producer_id=next_producer_id,
         broker_configs=dict(configs),
+        server_configs=_read_server_configs(connection),
     )
     return with_topics(image, topics)
+
+
+def _read_server_configs(connection: sqlite3.Connection) -> dict[str, str] | None:
+    if not connection.execute(
+        "SELECT 1 FROM sqlite_master WHERE name = 'server_configs'"
+    ).fetchone():
+        return None
+    row = connection.execute("SELECT configs, crc FROM server_configs").fetchone()
+    if row is None:
+        return None
+    text, crc = row
+    _check(crc, text)
+    return {str(name): str(value) for name, value in json.loads(text).items()}
 
 
 def _read_topics(connection: sqlite3.Connection) -> list[TopicMetadata]:
@@ -215,6 +239,12 @@ def write_update(
     for node, configs in update.broker_configs.items():
         connection.execute("DELETE FROM broker_configs WHERE node_id = ?", (_node(node),))
         _insert_configs(connection, "broker_configs", _node(node), configs)
+    if update.server_configs is not None:
+        text = json.dumps(dict(update.server_configs), sort_keys=True)
+        connection.execute(_SERVER_SCHEMA)
+        connection.execute(
+            "INSERT OR REPLACE INTO server_configs VALUES (1, ?, ?)", (text, _crc(text))
+        )
     _write_cluster(connection, after)
 
 

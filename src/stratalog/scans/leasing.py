@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from stratalog.clock import Clock, SystemClock
+from stratalog.directories.owner_client import Answer, ask
+from stratalog.directories.owners import find_owner
 from stratalog.errors import DiskError, StorageError
-from stratalog.scans.asking import Answer, ask
-from stratalog.scans.owners import find_owner
 from stratalog.scans.slices import ScanTask
 from stratalog.scans.snapshot import DirectorySnapshot
 from stratalog.storage.files import FileSystem, OsFileSystem

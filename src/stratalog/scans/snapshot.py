@@ -19,13 +19,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stratalog.config.properties import parse_properties
+from stratalog.directories.owners import Ownership, ask_offsets, find_owner
 from stratalog.errors import (
     ConfigError,
     DiskError,
     LogDirectoryError,
     TopicNameError,
 )
-from stratalog.scans.owners import LogOffsets, Ownership, ask_offsets, find_owner
 from stratalog.scans.selection import Selection
 from stratalog.scans.slices import ScanIsolation
 from stratalog.scans.tail import find_last_stable_offset, find_log_end
@@ -49,6 +49,7 @@ from stratalog.storage.layout import (
 )
 from stratalog.storage.ours import OwnFiles
 from stratalog.storage.readonly import ReadOnlyFileSystem
+from stratalog.storage.views import LogOffsets
 
 # A swap is a few renames and an fsync; who waits longer waits for somebody who has gone.
 _SWAP_SECONDS = 0.01

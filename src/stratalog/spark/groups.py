@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from stratalog.directories.owner_client import ask
 from stratalog.errors import StratalogError
-from stratalog.scans.asking import ask
 from stratalog.spark.admission import Offsets
 from stratalog.storage.owner_file import read_owner
 

@@ -8,8 +8,8 @@ import base64
 import json
 import zlib
 
+from stratalog.directories.owners import Ownership
 from stratalog.scans.errors import ScanOptionError
-from stratalog.scans.owners import Ownership
 from stratalog.scans.snapshot import DirectorySnapshot, PartitionSnapshot
 from stratalog.storage.inspection import ListedSegment, SegmentTable
 from stratalog.storage.layout import TopicPartition

@@ -18,11 +18,13 @@ def owned_logs(
     files: FileSystem | None = None,
     clock: Clock | None = None,
     show_progress: Callable[[LoadProgress], None] = lambda _progress: None,
+    is_end_replicated: bool = False,
 ) -> Iterator[LogManager]:
     """Take the directories, open their logs, and close all cleanly at the end.
 
     Other replicas may exist elsewhere, so high watermarks are those that were checkpointed: what
-    lies above one may yet be truncated by a leader, and is nobody's to delete.
+    lies above one may yet be truncated by a leader, and is nobody's to delete. With
+    ``is_end_replicated`` that of a log without a checkpoint is its end.
     """
     manager = LogManager(
         config,
@@ -40,7 +42,8 @@ def owned_logs(
         for directory in manager.directories:
             known = directory.high_watermarks()
             for log in directory.logs.values():
-                log.raise_high_watermark(known.get(log.topic_partition, 0))
+                otherwise = log.log_end_offset if is_end_replicated else 0
+                log.raise_high_watermark(known.get(log.topic_partition, otherwise))
         yield manager
     finally:
         manager.shutdown()

@@ -32,8 +32,18 @@ _ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
+class LogOffsets:
+    """What an owner says of one log."""
+
+    log_start_offset: int
+    high_watermark: int
+    last_stable_offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class LogView:
-    """``high_watermark`` is the checkpointed one, and the log's start where there is none."""
+    """``high_watermark`` is what the owner says or has checkpointed, and the log's start where
+    nobody says."""
 
     directory: str
     topic_partition: TopicPartition
@@ -49,20 +59,42 @@ class LogView:
 
 
 def look_at(
-    files: FileSystem, directory: str, config: TopicConfig, ask: Callable[[LogView], T]
+    files: FileSystem,
+    directory: str,
+    config: TopicConfig,
+    ask: Callable[[LogView], T],
+    *,
+    offsets: LogOffsets | None = None,
+    is_end_replicated: bool = False,
 ) -> T:
     """What ``ask`` says of the log in ``directory``; asked again if a file went meanwhile."""
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            return ask(view_log(files, directory, config))
+            return ask(
+                view_log(
+                    files,
+                    directory,
+                    config,
+                    offsets=offsets,
+                    is_end_replicated=is_end_replicated,
+                )
+            )
         except DiskError as error:
             if error.errno != errno.ENOENT or attempt == _ATTEMPTS:
                 raise
     raise AssertionError("the last attempt returns or raises")
 
 
-def view_log(files: FileSystem, directory: str, config: TopicConfig) -> LogView:
-    """The log in ``directory``, with ``config`` for what its segments go by."""
+def view_log(
+    files: FileSystem,
+    directory: str,
+    config: TopicConfig,
+    *,
+    offsets: LogOffsets | None = None,
+    is_end_replicated: bool = False,
+) -> LogView:
+    """The log in ``directory``, with ``config`` for what its segments go by. ``offsets`` are its
+    owner's; ``is_end_replicated``: without a checkpoint, the high watermark is the log's end."""
     files = ReadOnlyFileSystem(files)
     replica = list_replica(files, directory)
     if not replica.segments:
@@ -73,14 +105,14 @@ def view_log(files: FileSystem, directory: str, config: TopicConfig) -> LogView:
     )
     log_end_offset = segments[-1].next_offset()
     key = replica.topic_partition
-    log_start_offset = max(
-        segments[0].base_offset,
-        read_offsets_if_sound(files, f"{replica.log_directory}/{LOG_START_CHECKPOINT}").get(key, 0),
-        OwnFiles(files, replica.directory).log_start(),
-    )
-    known = read_offsets_if_sound(
-        files, f"{replica.log_directory}/{HIGH_WATERMARK_CHECKPOINT}"
-    ).get(key)
+    if offsets is None:
+        starts = read_offsets_if_sound(files, f"{replica.log_directory}/{LOG_START_CHECKPOINT}")
+        marks = read_offsets_if_sound(files, f"{replica.log_directory}/{HIGH_WATERMARK_CHECKPOINT}")
+        started = max(starts.get(key, 0), OwnFiles(files, replica.directory).log_start())
+        known = marks.get(key, log_end_offset if is_end_replicated else None)
+    else:
+        started, known = offsets.log_start_offset, offsets.high_watermark
+    log_start_offset = max(segments[0].base_offset, started)
     high_watermark = log_start_offset if known is None else max(known, log_start_offset)
     return LogView(
         replica.directory,

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterable, Mapping
 
 from stratalog.config import BrokerConfig, TopicConfig
+from stratalog.directories.known_directory import learn_directory
 from stratalog.errors import ConfigError, CorruptSegmentError, DiskError, LogDirectoryError
-from stratalog.handover.backup_facts import KnownDirectory, learn_topics
 from stratalog.scans.snapshot import DirectorySnapshot, PartitionSnapshot
 from stratalog.spark.jobs.errors import JobOptionError
 from stratalog.spark.jobs.stats_result import RetentionSaving
@@ -33,51 +33,37 @@ class Savings:
         for name in proposed:
             if name not in TOLD:
                 raise JobOptionError("proposed", name, f"expected {', '.join(TOLD)}")
-        _config(self._proposed)
-        self._known = _learn(snapshot.path)
+        try:
+            TopicConfig.from_properties(self._proposed, broker=BrokerConfig())
+        except ConfigError as error:
+            raise JobOptionError("proposed", self._proposed, str(error)) from error
+        known = learn_directory(OsFileSystem(), os.fspath(snapshot.path))
+        self._configs = known.topic_configs()
 
     def now(self, topic: str) -> RetentionSaving | None:
         """By the topic's own configs; None where nobody knows them."""
-        configs = self._configs(topic)
-        return None if configs is None else self._saving(topic, configs)
+        known = self._configs.of(topic)
+        return self._saving(topic, known.config, {}) if known.is_known else None
 
     def proposed(self, topic: str) -> RetentionSaving | None:
         if not self._proposed:
             return None
-        return self._saving(topic, {**(self._configs(topic) or {}), **self._proposed})
+        config = self._configs.of(topic, self._proposed).config
+        return self._saving(topic, config, self._proposed)
 
-    def _configs(self, topic: str) -> Mapping[str, str] | None:
-        known = None if self._known is None else self._known.topics.get(topic)
-        return None if known is None else known.configs
-
-    def _saving(self, topic: str, configs: Mapping[str, str]) -> RetentionSaving:
-        config = _config(configs)
+    def _saving(self, topic: str, config: TopicConfig, given: Mapping[str, str]) -> RetentionSaving:
         segments = size_bytes = 0
         for each in self._partitions(topic):
             freed = _plan(each, config, self._now_ms)
             if freed is not None:
                 segments += len(freed.doomed)
                 size_bytes += freed.freed_bytes
-        told = {name: configs[name] for name in TOLD if name in configs}
+        overrides = {**config.to_properties(), **given}
+        told = {name: overrides[name] for name in TOLD if name in overrides}
         return RetentionSaving(told, segments, size_bytes)
 
     def _partitions(self, topic: str) -> Iterable[PartitionSnapshot]:
         return (each for key, each in self._snapshot.partitions.items() if key.topic == topic)
-
-
-def _config(configs: Mapping[str, str]) -> TopicConfig:
-    told = {name: value for name, value in configs.items() if name in TOLD}
-    try:
-        return TopicConfig.from_properties(told, broker=BrokerConfig())
-    except ConfigError as error:
-        raise JobOptionError("proposed", told, str(error)) from error
-
-
-def _learn(log_dir: str) -> KnownDirectory | None:
-    try:
-        return learn_topics(OsFileSystem(), os.fspath(log_dir))
-    except (DiskError, LogDirectoryError):
-        return None
 
 
 def _plan(

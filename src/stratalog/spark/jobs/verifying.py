@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING, Any
 
-from stratalog.metadata.kept_store import not_compacted_topics
+from stratalog.directories.known_directory import not_compacted_topics
 from stratalog.spark.jobs.fleet import check_fleet, distinct
 from stratalog.spark.jobs.progress import Progress, told
 from stratalog.spark.jobs.verify_plan import (

@@ -9,11 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from stratalog.directories.owner_client import ask, topics_query
 from stratalog.errors import StorageError
-from stratalog.scans.asking import ask, topics_query
 from stratalog.storage.layout import LOCK_FILE, OWNER_FILE, TopicPartition
 from stratalog.storage.owner_file import Owner, read_owner
 from stratalog.storage.readonly import lock_owner
+from stratalog.storage.views import LogOffsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +31,6 @@ class Ownership:
     def is_here(self) -> bool:
         """Whether this very process is the owner: a directory opened without a broker."""
         return self.pid == os.getpid()
-
-
-@dataclass(frozen=True, slots=True)
-class LogOffsets:
-    """What an owner says of one log."""
-
-    log_start_offset: int
-    high_watermark: int
-    last_stable_offset: int
 
 
 def find_owner(log_directory: str) -> tuple[Ownership, Owner | None]:

@@ -1,0 +1,329 @@
+"""What is known of a log directory: its topics, their ids and configs, its broker's settings.
+
+    1. its broker runs      it is asked over its admin port
+    2. our metadata store   a copy of it is read, in the directory or in the one that a pointer
+                            there names: the file itself is its next owner's to put right
+    3. a KRaft controller's it is read, as an adoption would; before 2, where it was written to
+       log                  since: then Apache Kafka was the last owner
+    4. none of these        nothing is known
+
+What is known of a topic is told, and which of the configs that decide about removing are not:
+nothing is guessed. A store that is there and cannot be read is as good as none, and is no reason to
+believe an older witness.
+"""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from stratalog.config import BrokerConfig, TopicConfig
+from stratalog.config.settings import settings_of
+from stratalog.directories.controller_log import read_controller
+from stratalog.directories.owner_client import ask
+from stratalog.directories.owners import Ownership, find_owner
+from stratalog.errors import AdoptionError, MetadataError, StorageError, StratalogError
+from stratalog.metadata.dynamic_configs import (
+    DYNAMIC_BROKER_CONFIGS,
+    check_topic_configs,
+    effective_broker,
+    possible_configs,
+)
+from stratalog.metadata.image import MetadataImage, configs_by_broker
+from stratalog.metadata.kept_store import read_kept_image
+from stratalog.metadata.removal_limits import unstated_limits
+from stratalog.metadata.server_configs import known_server_configs
+from stratalog.metadata.sqlite_store import METADATA_FILE, METADATA_POINTER
+from stratalog.storage.checkpoint import format_id, read_topic_id
+from stratalog.storage.directory import LogDirectory
+from stratalog.storage.files import FileSystem, OsFileSystem
+from stratalog.storage.layout import PARTITION_METADATA
+from stratalog.storage.owner_file import Owner
+from stratalog.storage.readonly import ReadOnlyFileSystem
+from stratalog.topic_names import CLUSTER_METADATA_TOPIC
+
+_SECONDS = 45.0
+_ALL_BROKERS = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownTopic:
+    """``configs`` are what the topic itself overrides: all of it, unless it ``is_held``."""
+
+    topic_id: uuid.UUID | None = None
+    partition_count: int = 0
+    configs: Mapping[str, str] = field(default_factory=dict)
+    is_held: bool = False
+
+
+# What is not known at all.
+_UNKNOWN = KnownTopic(is_held=True)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownConfig:
+    """``config`` is what counts for a topic as far as anybody knows. ``stated`` are the settings of
+    its broker that are known; None: all. ``is_held``: the topic may override more than is known."""
+
+    config: TopicConfig
+    stated: frozenset[str] | None = None
+    is_held: bool = False
+
+    @property
+    def is_known(self) -> bool:
+        return not self.unknown and not self.is_held
+
+    @property
+    def unknown(self) -> list[str]:
+        """The configs that decide what is removed, and that stand here by their default alone."""
+        return [] if self.stated is None else unstated_limits(self.config, self.stated)
+
+    def unknown_for(self, policy: str) -> list[str]:
+        """Those that decide what ``policy`` of ``cleanup.policy`` removes."""
+        return [] if self.stated is None else unstated_limits(self.config, self.stated, (policy,))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownDirectory:
+    """``next_producer_id`` is -1 where nobody has said, ``broker_configs`` is None there: dynamic
+    ones by the id of the broker, and under "" for all. ``server_configs`` are those that its broker
+    was started with, None where they are not known. ``how`` is for people; ``failure`` is why
+    metadata that is there could not be read."""
+
+    owner: Ownership
+    reach: Owner | None = None
+    node_id: int | None = None
+    topics: Mapping[str, KnownTopic] = field(default_factory=dict)
+    next_producer_id: int = -1
+    broker_configs: Mapping[str, Mapping[str, str]] | None = None
+    server_configs: Mapping[str, str] | None = None
+    how: str = "there is neither a broker to ask nor metadata to read"
+    failure: StratalogError | None = None
+
+    @property
+    def dynamic_configs(self) -> dict[str, str]:
+        """What counts for the broker of this directory of the dynamic configs."""
+        configs = self.broker_configs or {}
+        return {**configs.get(_ALL_BROKERS, {}), **configs.get(str(self.node_id), {})}
+
+    def broker(self, server: BrokerConfig | None = None) -> BrokerConfig:
+        """The settings of its broker as far as they are known, started with ``server`` if that is
+        given."""
+        if server is None:
+            server = BrokerConfig.from_properties(self.server_configs or {})
+        return effective_broker(server, self.dynamic_configs)
+
+    def topic_configs(self, server: BrokerConfig | None = None) -> "TopicConfigs":
+        """What counts for its topics, with a broker that was started with ``server`` if given."""
+        return TopicConfigs(self, server)
+
+
+class TopicConfigs:
+    """What counts for each topic of a directory whose broker was started with ``server``, or with
+    what is known of that if it is None."""
+
+    def __init__(self, known: KnownDirectory, server: BrokerConfig | None) -> None:
+        self.broker = known.broker(server)
+        self._topics = known.topics
+        self._dynamic = known.dynamic_configs
+        self._stated = {*self.broker.stated, *self._dynamic}
+        self._is_server_known = server is not None or known.server_configs is not None
+
+    def of(
+        self, name: str, given: Mapping[str, str] | None = None, *, is_stranger: bool = False
+    ) -> KnownConfig:
+        """What counts for a topic, with ``given`` configs over those that are known.
+        ``is_stranger``: it only has the name of a topic that is known."""
+        topic = _UNKNOWN if is_stranger else self._topics.get(name, _UNKNOWN)
+        # Apache Kafka has topic configs that are not possible here.
+        check = partial(check_topic_configs, broker=self.broker)
+        own, refused = possible_configs(topic.configs, check)
+        config = TopicConfig.from_properties({**own, **(given or {})}, broker=self.broker)
+        if topic.is_held or refused:
+            # It may override what its broker has.
+            return KnownConfig(config, frozenset(), is_held=True)
+        if self._is_server_known:
+            return KnownConfig(config)
+        return KnownConfig(config, frozenset(self._dynamic))
+
+    def stated(self, config: TopicConfig) -> dict[str, str]:
+        """What the topic or its broker sets, as ``DescribeConfigs`` tells it: under one of its
+        lesser names, as ``log.retention.hours``, a setting counts there as a default."""
+        texts = config.to_properties(every=True)
+        return {
+            name: texts[name]
+            for name, setting in settings_of(TopicConfig).items()
+            if name in config.overrides
+            or (name in texts and setting.synonyms and setting.synonyms[0] in self._stated)
+        }
+
+
+def learn_directory(files: FileSystem, log_dir: str) -> KnownDirectory:
+    """See the top of this file."""
+    ownership, owner = find_owner(log_dir)
+    if owner is not None:
+        told = _ask(owner, ownership)
+        if told is not None:
+            return told
+    place = _store_place(log_dir)
+    if place is None or _is_newer(_controller_files(log_dir), _store_files(place)):
+        return _read_controller(files, log_dir, ownership)
+    return _read_store(place, ownership)
+
+
+def not_compacted_topics(log_dir: str) -> frozenset[str]:
+    """Those of a directory that nobody owns of which it is known, but for a default in its broker's
+    settings where these are not: compaction leaves traces as well. Raises what keeps its next owner
+    from reading the metadata."""
+    known = learn_directory(OsFileSystem(), log_dir)
+    if known.failure is not None:
+        raise known.failure
+    configs = known.topic_configs()
+    found = ((name, configs.of(name)) for name in known.topics)
+    return frozenset(name for name, each in found if not each.is_held and not each.config.compact)
+
+
+def topic_id_in(files: FileSystem, directory: str) -> str:
+    """What a replica's own file says, in Kafka's text form; empty where that says nothing."""
+    try:
+        found = read_topic_id(files, f"{directory}/{PARTITION_METADATA}")
+    except StorageError:
+        found = None
+    return "" if found is None else format_id(found)
+
+
+# --- the broker ------------------------------------------------------------------------------
+
+
+def _ask(owner: Owner, ownership: Ownership) -> KnownDirectory | None:
+    answer: Any = ask(owner, "/v1/topics", seconds=_SECONDS).body
+    try:
+        # Brokers of older releases say less.
+        node_id = answer.get("node_id")
+        broker_configs = answer.get("broker_configs")
+        server_configs = answer.get("server_configs")
+        return KnownDirectory(
+            owner=ownership,
+            reach=owner,
+            node_id=None if node_id is None else int(node_id),
+            topics={
+                str(row["name"]): KnownTopic(
+                    topic_id=uuid.UUID(row["topic_id"]),
+                    partition_count=int(row["partitions"]),
+                    configs={**row["configs"]},
+                    is_held=bool(row["is_held"]),
+                )
+                for row in answer["topics"]
+            },
+            next_producer_id=int(answer.get("next_producer_id", -1)),
+            broker_configs=None
+            if broker_configs is None
+            else {node: {**configs} for node, configs in broker_configs.items()},
+            server_configs=None if server_configs is None else known_server_configs(server_configs),
+            how="its broker was asked",
+        )
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+# --- the store -------------------------------------------------------------------------------
+
+
+def _store_place(log_dir: str) -> str | None:
+    """The log directory that has, or should have, the store."""
+    if Path(log_dir, METADATA_FILE).is_file():
+        return log_dir
+    try:
+        return Path(log_dir, METADATA_POINTER).read_text(errors="replace").strip()
+    except OSError:
+        return None
+
+
+def _read_store(place: str, ownership: Ownership) -> KnownDirectory:
+    path = f"{place}/{METADATA_FILE}"
+    try:
+        image = read_kept_image(place)
+    except (MetadataError, StorageError) as error:
+        how = f"the metadata cannot be read: {error}"
+        return KnownDirectory(owner=ownership, how=how, failure=error)
+    if image is None:
+        return KnownDirectory(owner=ownership, how=f"{path} says nothing yet, or is just changing")
+    return _of_image(image, ownership)
+
+
+def _of_image(image: MetadataImage, ownership: Ownership) -> KnownDirectory:
+    noted = image.server_configs
+    return KnownDirectory(
+        owner=ownership,
+        node_id=image.node_id,
+        topics={
+            name: KnownTopic(
+                topic_id=topic.topic_id,
+                partition_count=len(topic.partitions),
+                configs=dict(topic.configs),
+                is_held=topic.is_held,
+            )
+            for name, topic in image.topics.items()
+        },
+        next_producer_id=image.next_producer_id,
+        broker_configs=configs_by_broker(image.broker_configs),
+        server_configs=None if noted is None else known_server_configs(noted),
+        how=f"{METADATA_FILE} was read",
+    )
+
+
+# --- the controller's log --------------------------------------------------------------------
+
+
+def _read_controller(files: FileSystem, log_dir: str, ownership: Ownership) -> KnownDirectory:
+    directory = LogDirectory(ReadOnlyFileSystem(files), log_dir)
+    try:
+        cluster = read_controller([directory])
+        identity = directory.identity()
+    except (AdoptionError, StorageError) as error:
+        return KnownDirectory(owner=ownership, how=str(error), failure=error)
+    if cluster is None:
+        return KnownDirectory(owner=ownership)
+    return KnownDirectory(
+        owner=ownership,
+        node_id=None if identity is None else identity.node_id,
+        topics={
+            topic.name: KnownTopic(
+                topic_id=topic.topic_id,
+                partition_count=len(topic.partitions),
+                configs=dict(cluster.topic_configs.get(topic.name, {})),
+            )
+            for topic in cluster.topics.values()
+        },
+        next_producer_id=cluster.next_producer_id,
+        # Others mean nothing to us, and may be secrets.
+        broker_configs={
+            node: {name: configs[name] for name in configs if name in DYNAMIC_BROKER_CONFIGS}
+            for node, configs in configs_by_broker(cluster.broker_configs).items()
+        },
+        how="the controller's log was read",
+    )
+
+
+# --- which of the two is newer ---------------------------------------------------------------
+
+
+def _controller_files(log_dir: str) -> list[Path]:
+    directory = Path(log_dir, f"{CLUSTER_METADATA_TOPIC}-0")
+    return [*directory.iterdir()] if directory.is_dir() else []
+
+
+def _store_files(place: str) -> list[Path]:
+    return [Path(place, name) for name in (METADATA_FILE, f"{METADATA_FILE}-wal")]
+
+
+def _is_newer(these: list[Path], those: list[Path]) -> bool:
+    """Two owners never run at once, and each writes to its own when it starts: so the newest file
+    is the last owner's."""
+    return _written(these) > _written(those)
+
+
+def _written(paths: list[Path]) -> int:
+    return max((path.stat().st_mtime_ns for path in paths if path.exists()), default=-1)
