@@ -131,8 +131,10 @@ def test_closing_flushes_also_an_empty_log(make_log: MakeLog) -> None:
 
 
 def test_closing_syncs_before_it_trims_the_indexes_and_snapshots_last(make_log: MakeLog) -> None:
-    log = make_log()
-    log.append_as_leader(batch(2))
+    log = make_log(index_interval_bytes=0)
+    log.append_as_leader(batch(1))
+    log.append_as_leader(batch(1))
+    log.flush()
     number = disk_of(log).operations
     log.close()
     trace = trace_since(log, number)

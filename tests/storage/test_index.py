@@ -44,6 +44,7 @@ def time_index(
 
 def filled_offset_index(relative: list[int], **options: Any) -> OffsetIndex:
     index = offset_index(**options)
+    index.create()
     index.grow()
     for slot, each in enumerate(relative):
         index.append(BASE + each, 100 * (slot + 1))
@@ -53,6 +54,7 @@ def filled_offset_index(relative: list[int], **options: Any) -> OffsetIndex:
 def filled_time_index(relative: list[int], **options: Any) -> TimeIndex:
     """Entry n has timestamp 10 * (n + 1)."""
     index = time_index(**options)
+    index.create()
     index.grow()
     for slot, each in enumerate(relative):
         index.maybe_append(10 * (slot + 1), BASE + each)
@@ -109,14 +111,17 @@ def test_a_time_entry_is_a_timestamp_of_eight_bytes_and_a_relative_offset_of_fou
     ("make", "size_bytes", "entries_max"),
     [(OffsetIndex, 10_485_760, 1_310_720), (TimeIndex, 10_485_756, 873_813)],
 )
-def test_an_index_in_use_has_its_full_length_rounded_down_to_whole_entries(
+def test_the_first_entry_gives_an_index_its_full_length_rounded_down_to_whole_entries(
     make: Callable[..., OffsetIndex | TimeIndex], size_bytes: int, entries_max: int, tmp_path: Any
 ) -> None:
     index = make(OsFileSystem(), str(tmp_path / "index"), 0, max_bytes=10 << 20)
+    index.create()
     index.grow()
+    assert (tmp_path / "index").stat().st_size == 0
+    index.extend(bytes(index.entry_size - 1) + b"\1")
+    index.write_pending()
     assert (tmp_path / "index").stat().st_size == size_bytes
-    assert index.entries_max == entries_max
-    assert index.entries == 0
+    assert (index.entries_max, index.entries) == (entries_max, 1)
     index.close()
 
 
@@ -126,11 +131,13 @@ def test_an_index_in_use_holds_only_zeros_behind_its_entries(
 ) -> None:
     files = SimulatedFileSystem()
     index = fill([3, 5, 9], files=files)
+    second = index.content()[index.entry_size : 2 * index.entry_size]
     index.truncate_to(BASE + 5)
-    index.grow()
+    index.extend(second)
+    index.write_pending()
     data = files.contents(index.path)
     assert len(data) == index.entries_max * index.entry_size
-    assert not any(data[index.entry_size :])
+    assert not any(data[2 * index.entry_size :])
 
 
 @pytest.mark.parametrize("fill", [filled_offset_index, filled_time_index])

@@ -87,9 +87,19 @@ def test_a_clean_start_does_not_verify_what_was_flushed() -> None:
     assert log.log_end_offset == 20
 
 
-def test_the_active_segments_indexes_get_room_again_and_the_others_do_not() -> None:
+def test_a_log_that_is_opened_and_not_appended_to_leaves_its_indexes_as_they_are() -> None:
     files = written(clean=True)
-    opened(files, clean=True)
+    opened(files, clean=True).abandon()
+    sizes = {base: len(files.contents(log_file(base, ".index"))) for base in (0, 8, 16)}
+    assert sizes == {0: 24, 8: 24, 16: 8}
+
+
+def test_the_active_segments_indexes_get_room_with_their_next_entry_and_the_others_do_not() -> None:
+    files = written(clean=True)
+    log = opened(files, clean=True)
+    for text in ("one", "two"):
+        log.append_as_leader(produced(text, base_offset=0))
+    log.flush()
     sizes = {base: len(files.contents(log_file(base, ".index"))) for base in (0, 8, 16)}
     assert sizes == {0: 24, 8: 24, 16: CONFIG.segment_index_bytes}
 
@@ -200,7 +210,15 @@ def test_epochs_that_start_at_or_behind_the_log_end_are_dropped() -> None:
     files.put(f"{DIRECTORY}/leader-epoch-checkpoint", b"0\n5\n0 0\n1 6\n2 12\n3 18\n9 20\n")
     log = opened(files, clean=True)
     assert log.epochs.entries[-1] == EpochEntry(3, 18)
+    log.append_as_leader(produced("new", base_offset=0), leader_epoch=3)
     assert b"9 20" not in files.contents(f"{DIRECTORY}/leader-epoch-checkpoint")
+
+
+def test_opening_a_log_that_is_as_its_files_say_changes_none_of_them() -> None:
+    files = written(clean=True)
+    number = files.operations
+    opened(files, clean=True).abandon()
+    assert [each for each in files.trace[number:] if each.kind not in ("open", "close")] == []
 
 
 def test_the_recovery_point_is_the_log_end_after_a_clean_stop_whatever_its_checkpoint() -> None:

@@ -251,12 +251,13 @@ def test_a_snapshot_of_batches_that_are_gone_is_not_believed() -> None:
     assert max(again.snapshots.offsets) <= 16
 
 
-def test_recovery_takes_a_snapshot_at_the_end_of_each_segment_it_reads_and_syncs_it() -> None:
+def test_recovery_takes_a_snapshot_at_each_segments_end_for_the_next_flush_to_sync() -> None:
     files = written()
     for path in SNAPSHOTS:
         files.unlink(path)
     log = opened(files)
     assert log.snapshots.offsets == [8, 16, 20]
+    log.flush()
     synced = [each.path for each in files.trace if each.kind == "sync"]
     assert {log_file(offset, ".snapshot") for offset in (8, 16, 20)} <= set(synced)
 
@@ -300,6 +301,7 @@ def test_an_epoch_file_lost_stale_or_garbled_is_made_to_agree_with_the_batches(
     log = opened(files, clean=clean)
     assert answers(log) == EXPECTED
     assert check(log) == []
+    log.close()
     assert files.contents(EPOCHS) == b"0\n4\n0 0\n1 6\n2 12\n3 18\n"
 
 

@@ -296,15 +296,16 @@ def test_a_preallocated_segment_has_its_full_length_until_it_is_left(make_log: M
 def test_the_steps_of_a_roll_come_in_order_and_before_the_append_that_caused_it(
     make_log: MakeLog,
 ) -> None:
-    log = make_log(internal_segment_bytes=150, index_interval_bytes=0)
+    log = make_log(internal_segment_bytes=250, index_interval_bytes=0)
     log.append_as_leader(sized_batch(100))
-    disk_of(log).put(f"{log.directory}/{1:020d}.log", b"stray")
+    log.append_as_leader(sized_batch(100))
+    log.flush()
+    disk_of(log).put(f"{log.directory}/{2:020d}.log", b"stray")
     number = disk_of(log).operations
     log.append_as_leader(sized_batch(100))
     trace = [each for each in trace_since(log, number) if each[0] != "sync"]
-    first, second = f"{0:020d}", f"{1:020d}"
+    first, second = f"{0:020d}", f"{2:020d}"
     steps = [
-        ("write", f"{first}.timeindex"),
         ("truncate", f"{first}.timeindex"),
         ("create", f"{second}.log"),
         ("create", f"{second}.snapshot"),

@@ -220,9 +220,6 @@ def test_a_roll_adds_the_time_entry_that_was_not_due_and_trims_both_indexes(
     log.roll()
     assert content(log, 0, ".index") == b""
     assert content(log, 0, ".timeindex") == struct.pack(">qi", 9, 1)
-    active = log.segments.active
-    assert len(content(log, active.base_offset, ".index")) == 1200
-    assert len(content(log, active.base_offset, ".timeindex")) == 1200
 
 
 @pytest.mark.parametrize("leave", [Log.roll, Log.close])
@@ -257,8 +254,9 @@ def test_the_forced_entry_fits_an_index_that_counts_as_full(make_log: MakeLog) -
 def test_a_roll_makes_the_time_entry_then_trims_the_indexes_then_cuts_the_log(
     make_log: MakeLog,
 ) -> None:
-    log = make_log(index_interval_bytes=1000, preallocate=True, internal_segment_bytes=5000)
-    append_each(log, [Written(100, 5)])
+    log = make_log(index_interval_bytes=150, preallocate=True, internal_segment_bytes=5000)
+    append_each(log, [Written(100, 5), Written(100, 5), Written(100, 5), Written(100, 9)])
+    log.flush()
     number = disk_of(log).operations
     log.roll()
     old = [(kind, name) for kind, name in trace_since(log, number) if name.startswith("0" * 20)]

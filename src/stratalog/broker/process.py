@@ -41,6 +41,7 @@ def run_broker(
     """Run a broker until a signal says otherwise; the exit code. ``ready`` is called when it
     accepts."""
     before = {number: signal.signal(number, _stop_start) for number in _SIGNALS}
+    gc.disable()  # all that a start makes stays: what looks for garbage would find none
     open_files_max = _allow_open_files()
     try:
         from stratalog.broker.broker_loop import BrokerLoop
@@ -66,6 +67,7 @@ def run_broker(
         return 128 + stopped.number
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+        gc.enable()
         for number, handler_before in before.items():
             signal.signal(number, handler_before)
     return 0
@@ -107,6 +109,7 @@ def _tune_process() -> None:
     # What has been imported and opened stays; looking through it again and again finds nothing.
     gc.freeze()
     gc.set_threshold(20_000, 50, 100)
+    gc.enable()
     # A worker that computes lets the loop go on after half a millisecond instead of five.
     sys.setswitchinterval(0.0005)
 

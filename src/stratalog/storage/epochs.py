@@ -36,6 +36,7 @@ class LeaderEpochs:
         self._path = path
         self._entries = entries
         self._dirty = False
+        self._is_file_ahead = False
 
     @classmethod
     def load(cls, files: FileSystem, path: str) -> "LeaderEpochs":
@@ -55,6 +56,12 @@ class LeaderEpochs:
     @property
     def is_dirty(self) -> bool:
         return self._dirty
+
+    @property
+    def is_file_ahead(self) -> bool:
+        """Whether the file may name an epoch behind the log's end: it has to be written before
+        anything is appended there."""
+        return self._is_file_ahead
 
     def assign(self, epoch: int, start_offset: int, *, is_synced: bool = True) -> None:
         assert epoch >= 0, f"leader epoch {epoch} is negative"
@@ -105,6 +112,8 @@ class LeaderEpochs:
     def truncate_from_end(self, end_offset: int) -> None:
         """Forget epochs that begin at or after ``end_offset``."""
         kept = [entry for entry in self._entries if entry.start_offset < end_offset]
+        if len(kept) < len(self._entries):
+            self._is_file_ahead = True
         self.replace(kept)
 
     def truncate_from_start(self, start_offset: int) -> None:
@@ -132,7 +141,7 @@ class LeaderEpochs:
 
     def _write(self, entries: list[EpochEntry], *, is_synced: bool = True) -> None:
         write_epochs(self._files, self._path, entries, is_synced=is_synced)
-        self._dirty = False
+        self._dirty = self._is_file_ahead = False
 
 
 def assign_together(
@@ -145,4 +154,4 @@ def assign_together(
     replace_files(files, root, {each._path: format_epochs(found) for each, found in assigned})
     for each, entries in assigned:
         each._entries = entries
-        each._dirty = False
+        each._dirty = each._is_file_ahead = False

@@ -3,8 +3,10 @@
     .index       4 bytes relative offset, 4 bytes position      last offset of a batch -> its start
     .timeindex   8 bytes timestamp, 4 bytes relative offset     largest timestamp up to that offset
 
-Both count from the segment's base offset and are big-endian. A file in use is preallocated to its
-maximum, sparse, and holds zeros behind its entries; it is trimmed when the segment is closed.
+Both count from the segment's base offset and are big-endian. The file of a segment that is appended
+to is preallocated to its maximum, sparse, when its first entry is written, and holds zeros behind
+its entries; it is trimmed when the segment is closed. So a log too small for an entry costs its
+next start nothing.
 
 **An index is a hint.** Its owner checks what a lookup returns against the batch it points to, and
 reads from the segment's start when they disagree, so that a lost or garbled entry costs time and
@@ -77,6 +79,7 @@ class SparseIndex(Generic[EntryT]):
         # are needed, because a file that was not trimmed ends in zeros that are none.
         self._entries = -1 if size_bytes else 0
         self.entries_max = max_bytes // self.entry_size
+        self._is_appended_to = False
         self._capacity_bytes = size_bytes
         self._file: File | None = None
         self._map: Buffer = b""
@@ -87,6 +90,9 @@ class SparseIndex(Generic[EntryT]):
         self._last: EntryT | None = None
 
     def entry(self, slot: int) -> EntryT:
+        return self._decode(self._buffer(), slot)
+
+    def _decode(self, entries: Buffer, slot: int) -> EntryT:
         raise NotImplementedError
 
     def _before_all(self) -> EntryT:
@@ -111,18 +117,33 @@ class SparseIndex(Generic[EntryT]):
         return self.entries * self.entry_size
 
     def _count_entries(self) -> int:
-        """The entries before the zeros that preallocation has left behind them."""
+        """The entries before the zeros that preallocation has left behind them.
+
+        They are looked for from the front, in steps that double, by reads of one entry each: in a
+        map every look would bring in the pages around it, most of them of nothing but zeros.
+        """
+        try:
+            file = self._file or self._files.open(self.path, writable=False)
+        except DiskError as error:
+            if error.errno != errno.ENOENT:
+                raise
+            return 0  # somebody took it away: it was a hint
         low, high = 0, self._capacity_bytes // self.entry_size
-        buffer = memoryview(self._buffer())
-        if high and any(buffer[(high - 1) * self.entry_size : high * self.entry_size]):
+        if high and self._is_entry(file, high - 1):
             return high
+        while 2 * low + 1 < high and self._is_entry(file, 2 * low):
+            low = 2 * low + 1
+        high = min(2 * low + 1, high)
         while low < high:
             middle = (low + high) // 2
-            if any(buffer[middle * self.entry_size : (middle + 1) * self.entry_size]):
+            if self._is_entry(file, middle):
                 low = middle + 1
             else:
                 high = middle
         return low
+
+    def _is_entry(self, file: File, slot: int) -> bool:
+        return any(file.read_at(slot * self.entry_size, self.entry_size))
 
     def _open(self, *, create: bool = True) -> File:
         if self._file is None:
@@ -171,7 +192,12 @@ class SparseIndex(Generic[EntryT]):
         pending, self._pending = self._pending, bytearray()
         end = self._entries * self.entry_size
         try:
-            self._open().write_at(end - len(pending), (pending,))
+            file = self._open()
+            room_bytes = self.entries_max * self.entry_size if self._is_appended_to else 0
+            if self._capacity_bytes < room_bytes:
+                file.truncate(room_bytes)
+                self._capacity_bytes = room_bytes
+            file.write_at(end - len(pending), (pending,))
             self._capacity_bytes = max(self._capacity_bytes, end)
         except DiskError as error:
             self._entries -= len(pending) // self.entry_size
@@ -179,20 +205,28 @@ class SparseIndex(Generic[EntryT]):
             if not isinstance(error, OutOfResourcesError):
                 raise
 
+    def create(self) -> None:
+        """Make the file, if there is none: it tells that nothing was lost."""
+        self._open()
+
     def grow(self) -> None:
-        """Preallocate to the maximum: this index is going to be appended to."""
-        self.write_pending()
-        self._resize(max(self.entries_max * self.entry_size, self.size_bytes))
+        """This index is going to be appended to: its first entry preallocates the file."""
+        self._is_appended_to = True
+
+    def finish(self) -> None:
+        """This index is not going to be appended to, and needs no more room."""
+        self._is_appended_to = False
 
     def trim(self) -> None:
         """Cut the file behind the last entry: this index will not be appended to."""
+        self.finish()
         self.write_pending()  # first: the size counts what could be written
         self._resize(self.size_bytes)
 
     def _resize(self, size_bytes: int) -> None:
         """Only with nothing pending."""
-        file = self._open()
         if self._capacity_bytes != size_bytes:
+            file = self._open()
             self._unmap()
             file.truncate(size_bytes)
             self._capacity_bytes = size_bytes
@@ -212,14 +246,23 @@ class SparseIndex(Generic[EntryT]):
         size_bytes = self.size_bytes
         return bytes(memoryview(self._buffer())[:size_bytes]) if size_bytes else b""
 
+    def extend(self, entries: Buffer) -> None:
+        """Add ready-made entries; they are written when others are."""
+        count = len(bytes(entries)) // self.entry_size
+        if count:
+            self._entries = self.entries + count
+            self._pending += bytes(entries)
+            self._last = self._decode(entries, count - 1)
+
     def rebuild(self, entries: Buffer) -> None:
         """Replace all entries by ready-made ones; the file ends up trimmed."""
         data = bytes(entries)
         self._entries = 0
         self._pending = bytearray()
+        file = self._open()
         self._resize(0)
         if data:
-            self._open().write_at(0, [data])
+            file.write_at(0, [data])
         self._capacity_bytes = len(data)
         self._entries = len(data) // self.entry_size
         self._last = None
@@ -280,8 +323,8 @@ class OffsetIndex(SparseIndex[OffsetPosition]):
     def is_full(self) -> bool:
         return self.entries >= self.entries_max
 
-    def entry(self, slot: int) -> OffsetPosition:
-        relative, position = offset_entry(self._buffer(), slot)
+    def _decode(self, entries: Buffer, slot: int) -> OffsetPosition:
+        relative, position = offset_entry(entries, slot)
         return OffsetPosition(self.base_offset + relative, position)
 
     def _before_all(self) -> OffsetPosition:
@@ -356,8 +399,8 @@ class TimeIndex(SparseIndex[TimestampOffset]):
     def is_full(self) -> bool:
         return self.entries >= self.entries_max - 1
 
-    def entry(self, slot: int) -> TimestampOffset:
-        timestamp_ms, relative = time_entry(self._buffer(), slot)
+    def _decode(self, entries: Buffer, slot: int) -> TimestampOffset:
+        timestamp_ms, relative = time_entry(entries, slot)
         return TimestampOffset(timestamp_ms, self.base_offset + relative)
 
     def _before_all(self) -> TimestampOffset:

@@ -323,6 +323,7 @@ class Log(LogState):
         if self._failure is not None or self.is_damaged:
             self.abandon()
             return
+        self.segments.active.finish_indexes()
         self.flush(include_empty_active=True)
         self.maybe_snapshot(durable=True)
         self.epochs.flush()

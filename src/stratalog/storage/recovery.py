@@ -141,13 +141,14 @@ class _Loading:
         if not epochs_agree(self.epochs, segments, last, start_offset, clean=clean):
             self.epochs.replace(self._around_damage(segments, lambda: epochs_of(segments)))
             self.report.rebuilt.append(f"{self.directory}/{LEADER_EPOCH_CHECKPOINT}")
+            self.epochs.flush()
+        # Written with whatever epoch comes next: until then each start finds the same.
         self.epochs.truncate_from_end(log_end_offset)
         self.epochs.truncate_from_start(log_start_offset)
-        self.epochs.flush()
         snapshots, producers = self._around_damage(
             segments, lambda: self._load_producers(segments, start_offset, log_end_offset)
         )
-        segments.active.become_active()
+        segments.active.become_active(has_own_files=self.own.exists)
         if self.own.exists:
             sweep_time_ranges(self.files, self.directory, set(segments.base_offsets))
         self._note_damage(log_end_offset if clean else recovery_point)

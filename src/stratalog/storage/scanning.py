@@ -134,6 +134,9 @@ class SegmentScanner:
     def _install(self, segment: Segment, scan: SegmentScan, prefix: TrustedPrefix) -> None:
         """Take over what a scan found; write only the indexes that say something else."""
         scan.finish()
+        if segment.missing:
+            segment.offset_index.create()
+            segment.time_index.create()
         segment.adopt(
             size_bytes=scan.position,
             max_timestamp=TimestampOffset(
@@ -153,10 +156,12 @@ class SegmentScanner:
             # A log that was closed and opened counts its intervals anew, so that rebuilding can
             # want more entries than there is room for. They are hints: the last are left out.
             wanted = entries[: index.entries_max * index.entry_size]
-            if index.content() != wanted:
+            content = index.content()
+            if content == wanted:
+                index.trim()
+            else:
                 index.rebuild(wanted)
                 self._report.rebuilt.append(index.path)
-            index.trim()
 
     # --- where batches end before the file does -----------------------------------------------
 

@@ -154,6 +154,8 @@ class Segment(BatchFile):
             file = segment.file(create=True)
             if config.preallocate:
                 file.truncate(config.segment_size_bytes)
+            segment.offset_index.create()
+            segment.time_index.create()
             segment.become_active()
         except DiskError:
             # An empty segment left behind would be taken for the log's end at the next start,
@@ -175,12 +177,18 @@ class Segment(BatchFile):
         self.time_index.release()
         self.transaction_index.release()
 
-    def close(self) -> None:
-        """Finish the indexes and let go of the files. The caller has flushed."""
+    def finish_indexes(self) -> None:
+        """Nothing is appended any more: the indexes have their last entries, and the next flush
+        makes these durable with the batches that they tell of."""
         if self._max_timestamp is not None:
             self.time_index.maybe_append(
                 self._max_timestamp.timestamp_ms, self._max_timestamp.offset, forced=True
             )
+        self.offset_index.finish()
+        self.time_index.finish()
+
+    def close(self) -> None:
+        """Let go of the files. The caller has finished the indexes and flushed."""
         self.offset_index.trim()
         self.time_index.trim()
         self._cut_preallocation()
@@ -222,10 +230,17 @@ class Segment(BatchFile):
             file.truncate(self.size_bytes)
             file.sync()
 
-    def become_active(self) -> None:
-        """Room in the indexes for what will be appended."""
+    def become_active(self, *, has_own_files: bool = True) -> None:
+        """The indexes are going to be appended to. Without files of our own beside the log, what
+        there is to know of its times is looked for by the first append."""
         self.offset_index.grow()
         self.time_index.grow()
+        if has_own_files:
+            self._open_time_ranges()
+
+    def prepare_append(self) -> None:
+        """Look up what the next append goes on from, before its bytes are there."""
+        self.max_timestamp()
         self._open_time_ranges()
 
     def _open_time_ranges(self) -> TimeRangeWriter:
@@ -267,8 +282,8 @@ class Segment(BatchFile):
         last_offset = batches[-1].last_offset
         if last_offset - self.base_offset > RELATIVE_OFFSET_MAX:
             raise SegmentOffsetOverflowError(self.path, self.base_offset, last_offset)
-        if self._max_timestamp is None:
-            self.max_timestamp()
+        if self._max_timestamp is None or self._time_ranges is None:
+            self.prepare_append()
         self.recently_used = True
         (self._file or self.file()).write_at(self.size_bytes, buffers)
         self.take_written(batches, min_timestamp_ms)

@@ -135,7 +135,8 @@ class ProducerRecovery:
                 producers.remove_expired(self.now_ms)
             replay(producers, segments, end_offset=end_offset, on_completed=on_completed)
             if base_offset in scanned and end_offset > producers.last_snapshot_offset:
-                self.snapshots.write(end_offset, producers, durable=True)
+                # A hint, synced by the next flush: a torn one is passed over.
+                self.snapshots.write(end_offset, producers, durable=False)
                 producers.last_snapshot_offset = end_offset
         return aborted
 

@@ -169,6 +169,7 @@ class AppendedBatches:
         if reason is not None:
             log.roll(reason)
         active = log.segments.active
+        active.prepare_append()
         self._base_offset, self._position = active.base_offset, active.size_bytes
         last = active.last_header()
         if last is not None:
