@@ -56,7 +56,7 @@ def test_rows_and_gaps_tile_the_range_with_the_right_reasons(
 
 def test_offsets_below_the_start_of_the_log_have_expired(tmp_path: Path) -> None:
     nowhere = FileIdentity(0, 0, 0)
-    expired = ScanSlice(ORDERS, str(tmp_path), "", -1, nowhere, 0, 40, 0, 0)
+    expired = ScanSlice(ORDERS, str(tmp_path), "", -1, nowhere, 0, 40, 0, 0, gap="expired")
     task = ScanTask((expired,), str(tmp_path))
     report = ScanReport()
 

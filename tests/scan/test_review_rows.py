@@ -17,6 +17,7 @@ from stratalog.errors import CorruptSegmentError, DiskError
 from stratalog.records import SegmentScan, build_batch
 from stratalog.scans.api import scan
 from stratalog.scans.errors import ScanOptionError
+from stratalog.scans.holes import Holes
 from stratalog.scans.keys import partition_of
 from stratalog.scans.places import Boundary, SegmentPlaces
 from stratalog.scans.planning import plan_scan
@@ -294,7 +295,7 @@ def test_a_disk_that_fails_while_slices_are_cut_gives_no_record_twice(
         raise DiskError("read", "orders-0", errno.EIO, "the disk is broken")
 
     monkeypatch.setattr(SegmentPlaces, "start_of", failing)
-    found = list(split_by_records(OsFileSystem(), task.slices, 3))
+    found = list(split_by_records(OsFileSystem(), task.slices, 3, Holes(OsFileSystem())))
     assert [(each.start_offset, each.end_offset) for each in found] == [(0, 3), (3, 6), (6, 9)]
 
 

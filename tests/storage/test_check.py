@@ -26,7 +26,7 @@ from stratalog.storage.check import CheckRun, check
 from stratalog.storage.check_replica import at_once
 from stratalog.storage.checkpoint import EpochEntry, write_epochs, write_offsets, write_topic_id
 from stratalog.storage.commits.journal import CommitJournal, PendingCommit
-from stratalog.storage.files import File
+from stratalog.storage.files import File, read_file
 from stratalog.storage.findings import Finding, Kind, Severity
 from stratalog.storage.layout import (
     HIGH_WATERMARK_CHECKPOINT,
@@ -357,9 +357,13 @@ def test_offsets_that_a_compaction_may_have_taken_are_not_missed(why: str) -> No
     if why == "compacted earlier":
         write_offsets(files, "/logs/cleaner-offset-checkpoint", {TopicPartition("t", 0): 3})
     elif why == "a hole of a compaction":
-        files.put(segment_file("/logs/t-0", 4, ".log"), b"")
+        first, second = (segment_file("/logs/t-0", each, ".log") for each in (0, 1))
+        files.put(first, read_file(files, second))
+        files.unlink(second)
     elif why == "dropped":
-        files.unlink("/logs/t-0/.stratalog/rolls")
+        files.make_directory("/logs/t-0/.stratalog/cut")
+        name = segment_file("", 2, ".log.0.20260102T030405.000001Z")
+        files.put("/logs/t-0/.stratalog/cut" + name, b"bytes")
     known = frozenset({"another" if why == "unknown" else "t"})
     run = CheckRun(files, is_live=why == "live", read_metadata=lambda _: known)
 

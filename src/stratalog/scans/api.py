@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from stratalog.scans.columns import KAFKA_COLUMNS, check_columns, gap_schema, scan_schema
 from stratalog.scans.condition_check import check_condition
-from stratalog.scans.errors import ScanOptionError
+from stratalog.scans.errors import ScanOptionError, TieredError
 from stratalog.scans.leasing import hold_tasks, release
 from stratalog.scans.planning import ScanPlan, plan_scan
 from stratalog.scans.reading import ScanReport, read_task
@@ -77,6 +77,7 @@ def scan(
     snapshot = take_snapshot(os.fspath(path), _selection(topic), isolation=how)
     planned = _plan(snapshot, start, end, how, wanted, max_lateness, gaps=gaps)
     if not gaps:
+        _check_complete(planned, read_options.mode, report)
         read_options = replace(read_options, row_filter=wanted.row_filter())
     return _reader(planned, read_options, report, is_held=snapshot.owner.kind == "stratalog")
 
@@ -123,6 +124,15 @@ def _plan(
         max_lateness_ms=lateness_ms,
         gaps=gaps,
     )
+
+
+def _check_complete(plan: ScanPlan, mode: ReadMode, report: ScanReport | None) -> None:
+    """Refuse a plan that would return fewer rows than it was asked for."""
+    for lost in plan.lost:
+        if mode is not ReadMode.PERMISSIVE or isinstance(lost, TieredError):
+            raise lost
+        if report is not None:
+            report.offsets_missing += lost.end_offset - lost.start_offset
 
 
 def _reader(
@@ -245,7 +255,7 @@ def _offset(
         if place not in ("earliest", "latest"):
             raise ScanOptionError(option, place, "it must be an offset, a time, earliest or latest")
         is_first = place == "earliest"
-        return partition.start_offset if is_first else partition.end_offset(isolation)
+        return partition.first_offset if is_first else partition.known_end_offset(isolation)
     if not isinstance(place, int) or isinstance(place, bool):
         raise ScanOptionError(option, repr(place), "an offset is a whole number")
     return place

@@ -40,6 +40,17 @@ class DataLostError(ScanError):
         )
 
 
+class TieredError(DataLostError):
+    """Offsets that a scan was to return are in remote storage, which is not read."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.topic_partition} has the offsets {self.start_offset} to "
+            f"{self.end_offset - 1} ({self.end_offset - self.start_offset} of them) in remote "
+            f"storage, and not in this directory: {self.reason}"
+        )
+
+
 class WrongDirectoryError(ScanError):
     """The path is there on this host, and is not the directory that the plan was made for."""
 

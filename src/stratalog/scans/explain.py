@@ -110,7 +110,7 @@ def explain_plan(plan: ScanPlan) -> ScanExplanation:
         max((task.size_bytes for task in plan.tasks), default=0),
         tuple(skipped),
         _upper_time_bound(plan),
-        plan.notes,
+        (*plan.notes, *(str(each) for each in plan.lost)),
         rows,
     )
 

@@ -5,6 +5,8 @@
     control     a marker, which ends a transaction and is nobody's record
     damaged     the bytes there are no batch; only ``mode=permissive`` gets past them
     expired     below the log's start, by retention or by deleting records
+    missing     a segment that was there is not
+    tiered      in remote storage, and not in this directory
 
 Rows and holes together are every offset of the range once. Touching holes of one reason are one,
 but where one task ends and the next begins.
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
     import pyarrow
 
 EXPIRED = "expired"
-REASONS = (*GAP_REASONS, EXPIRED)
+MISSING = "missing"
+TIERED = "tiered"
+REASONS = (*GAP_REASONS, EXPIRED, MISSING, TIERED)
 
 
 class _Gap(NamedTuple):
@@ -40,31 +44,45 @@ class GapRows:
     def __init__(self) -> None:
         self._last: _Gap | None = None
 
-    def expired(
-        self, topic_partition: TopicPartition, start_offset: int, end_offset: int
+    def add(
+        self, topic_partition: TopicPartition, start_offset: int, end_offset: int, reason: str
     ) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow as pa
 
         if start_offset < end_offset:
             starts = pa.array([start_offset], pa.int64())
             ends = pa.array([end_offset], pa.int64())
-            reasons = pa.array([REASONS.index(EXPIRED)], pa.int8())
+            reasons = pa.array([REASONS.index(reason)], pa.int8())
             yield from self._add(topic_partition, starts, ends, reasons)
 
     def take(
-        self, topic_partition: TopicPartition, decoder: ColumnDecoder
+        self,
+        topic_partition: TopicPartition,
+        decoder: ColumnDecoder,
+        *,
+        end_offset: int | None = None,
     ) -> Iterator[pyarrow.RecordBatch]:
-        """The gaps that ``decoder`` has found so far."""
+        """The gaps that ``decoder`` has found so far; up to ``end_offset``, where given."""
         import pyarrow as pa
 
         count, starts, ends, reasons = decoder.take_gaps()
-        if count:
-            yield from self._add(
-                topic_partition,
-                _numbers(pa.int64(), count, starts, pa),
-                _numbers(pa.int64(), count, ends, pa),
-                _numbers(pa.int8(), count, reasons, pa),
-            )
+        if not count:
+            return
+        columns = [
+            _numbers(pa.int64(), count, starts, pa),
+            _numbers(pa.int64(), count, ends, pa),
+            _numbers(pa.int8(), count, reasons, pa),
+        ]
+        if end_offset is not None and columns[1][-1].as_py() > end_offset:
+            last = columns[0][-1].as_py(), end_offset, columns[2][-1].as_py()
+            columns = [
+                pa.concat_arrays(
+                    [each[:-1], pa.array([value], each.type)][: 1 + (last[0] < end_offset)]
+                )
+                for each, value in zip(columns, last, strict=True)
+            ]
+        if len(columns[0]):
+            yield from self._add(topic_partition, *columns)
 
     def finish(self) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow as pa

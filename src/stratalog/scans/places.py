@@ -236,6 +236,14 @@ class SegmentPlaces:
             return 0
         return batch.position
 
+    def next_offset(self) -> int | None:
+        """The offset behind the last batch, the segment's own where there is none; None if damage
+        hides it."""
+        found = self.base_offset
+        for batch in self.walk(self.last_hint()):
+            found = batch.next_offset
+        return found if self.walked_to >= self.size_bytes else None
+
     def last_hint(self) -> int:
         """The position of the last batch that the index knows."""
         batch = self._batch_of_offset_entry(len(self.offset_entries) - 1)

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from stratalog.errors import DiskError
-from stratalog.scans.errors import ScanOptionError
+from stratalog.scans.errors import DataLostError, ScanOptionError
+from stratalog.scans.gaps import EXPIRED
+from stratalog.scans.holes import Holes
 from stratalog.scans.keys import place_keys
 from stratalog.scans.places import SegmentPlaces
 from stratalog.scans.pruning import Skip, Tally, TimePruner
-from stratalog.scans.slices import FileIdentity, ScanIsolation, ScanSlice, ScanTask
+from stratalog.scans.slices import FileIdentity, ScanIsolation, ScanSlice, ScanTask, SliceEnd
 from stratalog.scans.snapshot import DirectorySnapshot, PartitionSnapshot
 from stratalog.scans.splitting import pack, split_by_bytes, split_by_records
 from stratalog.scans.where import Where
@@ -23,7 +25,7 @@ from stratalog.storage.inspection import ListedSegment
 from stratalog.storage.layout import TopicPartition
 
 MAX_BYTES_PER_TASK = 128 << 20
-EXPIRED_BASE_OFFSET = -1
+_NO_FILE = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +44,15 @@ class PartitionPlan:
 
 @dataclass(frozen=True, slots=True)
 class ScanPlan:
-    """``notes`` are for people: what decided about whole topics, or could not."""
+    """``notes`` are for people: what decided about whole topics, or could not. ``lost`` is what
+    was asked for and is known not to be here."""
 
     tasks: tuple[ScanTask, ...]
     partitions: tuple[PartitionPlan, ...]
     where: Where
     max_lateness_ms: int | None = None
     notes: tuple[str, ...] = ()
+    lost: tuple[DataLostError, ...] = ()
 
     @property
     def bytes_total(self) -> int:
@@ -94,12 +98,18 @@ def plan_scan(
         files,
         slices,
         snapshot.path,
+        planner.holes,
         max_bytes=max(max_bytes_per_task, 1),
         min_tasks=0 if gaps else max(min_tasks or 0, 0),
         max_records=None if gaps else max_records_per_task,
     )
     return ScanPlan(
-        tuple(tasks), tuple(partitions), where, max_lateness_ms, tuple(planner.notes.values())
+        tuple(tasks),
+        tuple(partitions),
+        where,
+        max_lateness_ms,
+        tuple(planner.notes.values()),
+        tuple(planner.lost),
     )
 
 
@@ -107,13 +117,14 @@ def _tasks(
     files: FileSystem,
     slices: list[ScanSlice],
     log_directory: str,
+    holes: Holes,
     *,
     max_bytes: int,
     min_tasks: int,
     max_records: int | None,
 ) -> list[ScanTask]:
     if max_records is not None:
-        slices = list(split_by_records(files, slices, max_records))
+        slices = list(split_by_records(files, slices, max_records, holes))
     if min_tasks:
         max_bytes = min(max_bytes, max(sum(each.size_bytes for each in slices) // min_tasks, 1))
     tasks = pack(
@@ -129,7 +140,7 @@ def _tasks(
     span = sum(each.end_offset - each.start_offset for each in slices)
     most = max(span // min_tasks, 1)
     return pack(
-        split_by_records(files, slices, most),
+        split_by_records(files, slices, most, holes),
         max_bytes,
         max_records=most,
         is_even=True,
@@ -160,7 +171,9 @@ class _Planner:
         for key, partition in snapshot.partitions.items():
             self._by_topic.setdefault(key.topic, {})[key.partition] = partition
         self._placed: dict[str, frozenset[int] | None] = {}
+        self.holes = Holes(files)
         self.notes: dict[str, str] = {}
+        self.lost: list[DataLostError] = []
 
     def plan_partition(
         self,
@@ -170,23 +183,29 @@ class _Planner:
     ) -> PartitionPlan:
         """Add the partition's slices to ``slices``."""
         segments = partition.segments
-        asked_start, end = self._asked(partition, wanted)
+        asked_start, asked_end = self._asked(partition, wanted)
         start = max(partition.start_offset, asked_start)
+        end = min(partition.end_offset(self._isolation), asked_end)
         tally = Tally()
         total = segments.size_bytes
         kept_before, bytes_kept, segments_kept = len(slices), 0, 0
         reason = self._reason_against(partition.topic_partition)
+        if reason is None:
+            self._look_for_absent(partition, asked_start, asked_end)
         if reason is None and self._gaps:
-            slices.extend(self._expired(partition, asked_start, end))
+            slices.extend(self._before(partition, asked_start, asked_end))
         if reason is None and start >= end:
             reason = Skip.OFFSETS
         if reason is not None:
             tally.skip(reason, total, segments=len(segments))
         else:
             slices.extend(self._partition_slices(partition, start, end, tally))
-            bases = {each.base_offset for each in slices[kept_before:]}
-            segments_kept = len(bases - {EXPIRED_BASE_OFFSET})
-            bytes_kept = sum(each.size_bytes for each in slices[kept_before:])
+        if self._gaps and reason in (None, Skip.OFFSETS):
+            slices.extend(self._behind(partition, asked_start, asked_end))
+        if reason is None:
+            kept = slices[kept_before:]
+            segments_kept = len({each.base_offset for each in kept} - {_NO_FILE})
+            bytes_kept = sum(each.size_bytes for each in kept)
         return PartitionPlan(
             partition.topic_partition,
             start,
@@ -221,8 +240,8 @@ class _Planner:
     def _asked(
         self, partition: PartitionSnapshot, wanted: tuple[int, int] | None
     ) -> tuple[int, int]:
-        """The offsets asked for, which may begin below the log's start."""
-        start, end = partition.start_offset, partition.end_offset(self._isolation)
+        """The offsets asked for, which may begin below the log's start, or be absent."""
+        start, end = partition.first_offset, partition.known_end_offset(self._isolation)
         if wanted is not None:
             start, end = max(wanted[0], 0), min(end, wanted[1])
         if self._where.min_offset is not None:
@@ -231,23 +250,42 @@ class _Planner:
             end = min(end, self._where.max_offset + 1)
         return start, end
 
-    def _expired(self, partition: PartitionSnapshot, start: int, end: int) -> list[ScanSlice]:
-        """What of ``[start, end)`` lies below the log's start, in a slice that has no file."""
-        end = min(end, partition.start_offset)
+    def _look_for_absent(self, partition: PartitionSnapshot, start: int, end: int) -> None:
+        found = (each.error(partition.topic_partition, start, end) for each in partition.absences)
+        self.lost += [error for error in found if error is not None]
+
+    def _before(self, partition: PartitionSnapshot, start: int, end: int) -> Iterator[ScanSlice]:
+        """What of ``[start, end)`` lies below the first segment, in slices that have no file."""
+        yield from self._without_file(partition, start, min(end, partition.first_offset), EXPIRED)
+        for each in partition.absences:
+            if each.end_offset <= partition.start_offset:
+                first, last = max(start, each.start_offset), min(end, each.end_offset)
+                yield from self._without_file(partition, first, last, each.gap)
+
+    def _behind(self, partition: PartitionSnapshot, start: int, end: int) -> Iterator[ScanSlice]:
+        """What of ``[start, end)`` lies behind the end of the files, in slices that have none."""
+        for each in partition.absences:
+            if each.start_offset >= partition.high_watermark:
+                first, last = max(start, each.start_offset), min(end, each.end_offset)
+                yield from self._without_file(partition, first, last, each.gap)
+
+    def _without_file(
+        self, partition: PartitionSnapshot, start: int, end: int, gap: str
+    ) -> Iterator[ScanSlice]:
         if start >= end:
-            return []
-        expired = ScanSlice(
+            return
+        yield ScanSlice(
             partition.topic_partition,
             partition.directory,
             self._directory_id,
-            EXPIRED_BASE_OFFSET,
+            _NO_FILE,
             FileIdentity(0, 0, 0),
             start,
             end,
             0,
             0,
+            gap=gap,
         )
-        return [expired]
 
     def _partition_slices(
         self, partition: PartitionSnapshot, start: int, end: int, tally: Tally
@@ -268,14 +306,27 @@ class _Planner:
                 return
             following = end if place == last_place else segments.base_offsets[place + 1]
             first, last = max(each.base_offset, start), min(following, end)
+            wanted = _Wanted(
+                each, first, last, last == following and place < last_place, place == last_place
+            )
             if first >= last or (not each.size_bytes and not self._gaps):
+                yield from self._hole_of_empty(partition, wanted)
                 continue
-            is_end_known = last == following and place < last_place
-            if is_end_known and first == each.base_offset and pruner is None:
-                yield self._slice(partition, each, first, last, 0, each.size_bytes)
+            if wanted.is_end_known and first == each.base_offset and pruner is None:
+                yield self._slice(partition, wanted, first, last, 0, each.size_bytes)
                 continue
-            wanted = _Wanted(each, first, last, is_end_known, place == last_place)
             yield from self._cut(partition, wanted, pruner, tally)
+
+    def _hole_of_empty(
+        self, partition: PartitionSnapshot, wanted: "_Wanted"
+    ) -> Iterator[ScanSlice]:
+        """A slice of a segment without bytes, only if reading it would tell that some are missing:
+        compaction leaves many such."""
+        if wanted.first >= wanted.last:
+            return
+        planned = self._slice(partition, wanted, wanted.first, wanted.last, 0, 0)
+        if self.holes.may_be_missing(planned):
+            yield planned
 
     def _cut(
         self,
@@ -291,7 +342,7 @@ class _Planner:
                 begin, finish = _bounds(partition, places, wanted)
                 tally.skip(Skip.OFFSETS, listed.size_bytes - (finish - begin))
                 if pruner is None:
-                    return [self._slice(partition, listed, first, last, begin, finish)]
+                    return [self._slice(partition, wanted, first, last, begin, finish)]
                 parts = pruner.keep(
                     self._files,
                     places,
@@ -300,10 +351,10 @@ class _Planner:
                     directory=partition.directory,
                     is_active=wanted.is_last and self._is_owner_ours,
                 )
-                return [
+                slices = [
                     self._slice(
                         partition,
-                        listed,
+                        wanted,
                         _known(places, start_position, begin, first),
                         _known(places, end_position, finish, last),
                         start_position,
@@ -311,19 +362,41 @@ class _Planner:
                     )
                     for start_position, end_position in parts
                 ]
+                if not parts or parts[-1][1] < finish:
+                    slices += self._hole_of_pruned(partition, places, wanted, finish)
+                return slices
         except DiskError:
             # Gone since it was listed, or unreadable: the task finds it, or says what is lost.
-            return [self._slice(partition, listed, first, last, 0, listed.size_bytes)]
+            return [self._slice(partition, wanted, first, last, 0, listed.size_bytes)]
+
+    def _hole_of_pruned(
+        self,
+        partition: PartitionSnapshot,
+        places: SegmentPlaces,
+        wanted: "_Wanted",
+        finish: int,
+    ) -> list[ScanSlice]:
+        """Where the last batches of a segment are pruned, nobody reads what would show that the
+        next segment is missing; so that is found out here."""
+        next_offset = places.next_offset()
+        if next_offset is None or next_offset >= wanted.last:
+            return []
+        first = max(next_offset, wanted.first)
+        planned = self._slice(partition, wanted, first, wanted.last, finish, finish)
+        return [planned] if self.holes.may_be_missing(planned) else []
 
     def _slice(
         self,
         partition: PartitionSnapshot,
-        listed: ListedSegment,
+        wanted: "_Wanted",
         first: int,
         last: int,
         begin: int,
         finish: int,
     ) -> ScanSlice:
+        """The offsets ``[first, last)`` of the segment in ``wanted``."""
+        listed = wanted.listed
+        end = SliceEnd.COMMITTED if wanted.is_last else SliceEnd.BEFORE_NEXT
         return ScanSlice(
             partition.topic_partition,
             partition.directory,
@@ -334,6 +407,7 @@ class _Planner:
             last,
             begin,
             finish,
+            end if last == wanted.last else SliceEnd.UNKNOWN,
         )
 
 

@@ -26,7 +26,8 @@ from stratalog.records.columns import AbortedTransaction, column_bits, take_arra
 from stratalog.scans.columns import ColumnAssembly
 from stratalog.scans.errors import DataLostError
 from stratalog.scans.fates import LOOK_AHEAD_BYTES, Fates
-from stratalog.scans.gaps import GapRows
+from stratalog.scans.gaps import MISSING, GapRows
+from stratalog.scans.holes import Holes
 from stratalog.scans.leasing import LeaseRenewal
 from stratalog.scans.merging import merge_small
 from stratalog.scans.opening import check_directory, open_slice
@@ -56,10 +57,12 @@ _FAULTS = (CorruptBatchError, UnsupportedCompressionError, RecordTooLargeError)
 
 @dataclass(slots=True)
 class ScanReport:
-    """What reading came to, counted as it happens. ``batches`` are those of the log."""
+    """What reading came to, counted as it happens. ``batches`` are those of the log;
+    ``offsets_missing`` are of segments that are gone, passed over in mode ``permissive``."""
 
     bytes_read: int = 0
     bytes_damaged: int = 0
+    offsets_missing: int = 0
     batches: int = 0
     rows: int = 0
     gaps: int = 0
@@ -74,7 +77,7 @@ def read_task(
 ) -> Iterator[pyarrow.RecordBatch]:
     """The rows of the task's slices in their order, or with ``options.gaps`` what they leave out.
 
-    A slice whose base offset is -1 has no file: its offsets lie below the log's start.
+    A slice that has a ``gap`` has no file.
     """
     files = OsFileSystem() if files is None else files
     report = ScanReport() if report is None else report
@@ -90,6 +93,25 @@ def read_task(
         renewal.maybe_renew()
 
 
+@dataclass(slots=True)
+class _Reading:
+    """A slice that is being read; ``why_missing`` tells, in the end, if the offsets from
+    ``next_offset`` on were there once."""
+
+    planned: ScanSlice
+    decoder: ColumnDecoder
+    why_missing: str = ""
+
+    @property
+    def next_offset(self) -> int:
+        """The first offset of the slice behind the last batch that was read."""
+        return max(self.planned.start_offset, self.decoder.next_offset)
+
+    @property
+    def has_hole(self) -> bool:
+        return self.next_offset < self.planned.end_offset
+
+
 class _TaskReader:
     """Reads slices one after the other through one window."""
 
@@ -98,11 +120,12 @@ class _TaskReader:
         self._options = options
         self._report = report
         self._window = Window()
+        self._holes = Holes(files)
         self._checked: set[tuple[str, str]] = set()
 
     def rows(self, task: ScanTask) -> Iterator[pyarrow.RecordBatch]:
         for planned in task.slices:
-            if planned.base_offset < 0:
+            if planned.gap:
                 continue
             assembly = ColumnAssembly(
                 self._options.columns,
@@ -113,26 +136,43 @@ class _TaskReader:
                 ),
             )
             decoder = self._decoder(planned, column_bits(assembly.decoded))
-            for _ in self._read(planned, decoder):
+            reading = _Reading(planned, decoder)
+            for _ in self._read(reading):
                 if decoder.rows:
                     rows = decoder.rows
                     arrays = take_arrays(decoder, assembly.decoded, null_headers=True)
                     yield assembly.batch(rows, arrays)
+            if reading.why_missing:
+                self._tell_missing(reading)
 
     def gaps(self, task: ScanTask) -> Iterator[pyarrow.RecordBatch]:
         rows = GapRows()
         for planned in task.slices:
-            if planned.base_offset < 0:
-                yield from rows.expired(
-                    planned.topic_partition, planned.start_offset, planned.end_offset
-                )
+            key = planned.topic_partition
+            if planned.gap:
+                yield from rows.add(key, planned.start_offset, planned.end_offset, planned.gap)
                 continue
             decoder = self._decoder(planned, 0)
-            for _ in self._read(planned, decoder):
-                yield from rows.take(planned.topic_partition, decoder)
+            reading = _Reading(planned, decoder)
+            for _ in self._read(reading):
+                yield from rows.take(key, decoder)
             decoder.finish_gaps()
-            yield from rows.take(planned.topic_partition, decoder)
+            if reading.why_missing:
+                missing_from = reading.next_offset
+                yield from rows.take(key, decoder, end_offset=missing_from)
+                yield from rows.add(key, missing_from, planned.end_offset, MISSING)
+            else:
+                yield from rows.take(key, decoder)
         yield from rows.finish()
+
+    def _tell_missing(self, reading: _Reading) -> None:
+        planned = reading.planned
+        if self._options.mode is ReadMode.PERMISSIVE:
+            self._report.offsets_missing += planned.end_offset - reading.next_offset
+            return
+        raise DataLostError(
+            planned.topic_partition, reading.next_offset, planned.end_offset, reading.why_missing
+        )
 
     def _decoder(self, planned: ScanSlice, wanted: int) -> ColumnDecoder:
         options = self._options
@@ -153,8 +193,9 @@ class _TaskReader:
             keys=kept.keys,
         )
 
-    def _read(self, planned: ScanSlice, decoder: ColumnDecoder) -> Iterator[None]:
-        """Feed the slice to ``decoder``; pauses when what that holds should be taken."""
+    def _read(self, reading: _Reading) -> Iterator[None]:
+        """Feed the slice to its decoder; pauses when what that holds should be taken."""
+        planned, decoder = reading.planned, reading.decoder
         key = (planned.directory, planned.directory_id)
         if key not in self._checked:
             check_directory(self._files, planned)
@@ -166,6 +207,9 @@ class _TaskReader:
                 self._files, file, planned, decoder, self._window, self._options.mode, self._report
             )
             yield from reader.run()
+            if reading.has_hole and not reader.ends_damaged:
+                found = self._holes.why_missing(planned, file, reading.next_offset)
+                reading.why_missing = found or ""
         finally:
             file.close()
             self._report.bytes_read += self._window.bytes_read - read_before
@@ -193,18 +237,27 @@ class _SliceReader:
         self._is_permissive = mode is ReadMode.PERMISSIVE
         self._report = report
         self._pieces: tuple[Piece, ...] = ()
+        self._is_damaged_last = False
 
     def run(self) -> Iterator[None]:
         survey = self._survey()
         self._pieces = survey.pieces
         for piece in self._pieces:
             self._window.begin(self._file, piece.start_position, piece.end_position)
+            if piece.start_position < piece.end_position:
+                self._is_damaged_last = False
             yield from self._read_window()
             if piece.is_followed_by_damage:
                 self._decoder.note_damage()
+                self._is_damaged_last = True
         yield
         if (self._window.is_cut or survey.is_cut) and not self._has_all():
             raise self._lost()
+
+    @property
+    def ends_damaged(self) -> bool:
+        """Whether damage was passed over behind the last batch."""
+        return self._is_damaged_last
 
     def _survey(self) -> Survey:
         if not self._is_permissive:

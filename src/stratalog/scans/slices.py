@@ -26,6 +26,14 @@ class ReadMode(Enum):
     PERMISSIVE = "permissive"
 
 
+class SliceEnd(Enum):
+    """What is known of the offsets between a slice's last batch and its end."""
+
+    UNKNOWN = "compaction may have removed them"
+    BEFORE_NEXT = "another segment follows: they were removed by compaction, or are missing"
+    COMMITTED = "they are below the high watermark, and in no other segment"
+
+
 class FileIdentity(NamedTuple):
     """Which file a plan was made for. A rename keeps it; compaction makes another file."""
 
@@ -39,6 +47,9 @@ class ScanSlice(NamedTuple):
 
     A batch begins at ``start_position``; ``end_position`` is where one ends. The first and last
     batch may hold offsets outside the range, which are not returned.
+
+    A slice with a ``gap`` has no file, and its base offset is -1: the offsets are not here for
+    that reason, a name of ``gaps.REASONS``.
     """
 
     topic_partition: TopicPartition
@@ -50,6 +61,8 @@ class ScanSlice(NamedTuple):
     end_offset: int
     start_position: int
     end_position: int
+    end: SliceEnd = SliceEnd.UNKNOWN
+    gap: str = ""
 
     @property
     def size_bytes(self) -> int:

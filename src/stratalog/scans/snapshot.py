@@ -26,6 +26,7 @@ from stratalog.errors import (
     LogDirectoryError,
     TopicNameError,
 )
+from stratalog.scans.absences import Absence, missing_end
 from stratalog.scans.selection import Selection
 from stratalog.scans.slices import ScanIsolation
 from stratalog.scans.tail import find_last_stable_offset, find_log_end
@@ -62,6 +63,7 @@ class PartitionSnapshot:
 
     ``is_end_exact`` is False where the ends are only known to be no lower: by a checkpoint.
     ``end_position`` is where the last segment's valid bytes end, -1 where nobody has looked.
+    ``absences`` are offsets before and behind those, which the log has and its files do not.
     """
 
     topic_partition: TopicPartition
@@ -72,6 +74,16 @@ class PartitionSnapshot:
     segments: SegmentTable
     is_end_exact: bool = True
     end_position: int = -1
+    absences: tuple[Absence, ...] = ()
+
+    @property
+    def first_offset(self) -> int:
+        """Where the log begins; its files may begin later."""
+        return min([self.start_offset, *(each.start_offset for each in self.absences)])
+
+    def known_end_offset(self, isolation: ScanIsolation) -> int:
+        """Where the log ends; its files may end earlier."""
+        return max([self.end_offset(isolation), *(each.end_offset for each in self.absences)])
 
     def end_offset(self, isolation: ScanIsolation) -> int:
         if isolation is ScanIsolation.READ_COMMITTED:
@@ -160,10 +172,9 @@ class _DirectoryView:
         if reach is not None and chosen:
             self._told = ask_offsets(reach, (each.topic for each in chosen)) or {}
         self._starts = read_offsets_if_sound(self._files, f"{self._path}/{LOG_START_CHECKPOINT}")
-        if self.owner.kind != "none":
-            path = f"{self._path}/{HIGH_WATERMARK_CHECKPOINT}"
-            self._high_watermarks = read_offsets_if_sound(self._files, path)
-        else:
+        path = f"{self._path}/{HIGH_WATERMARK_CHECKPOINT}"
+        self._high_watermarks = read_offsets_if_sound(self._files, path)
+        if self.owner.kind == "none":
             path = f"{self._path}/{RECOVERY_POINT_CHECKPOINT}"
             self._recovery_points = read_offsets_if_sound(self._files, path)
 
@@ -210,6 +221,13 @@ class _DirectoryView:
         if is_exact:
             end_offset, end_position = self._find_end(key, directory, listing.segments)
         end_offset = max(end_offset, start_offset)
+        absences: list[Absence] = []
+        if self.owner.kind == "none":
+            absences += missing_end(
+                end_offset,
+                recovery_point=self._recovery_points.get(key, 0),
+                high_watermark=self._high_watermarks.get(key, 0),
+            )
         stable = end_offset
         if self._needs_stable:
             stable = find_last_stable_offset(
@@ -229,13 +247,14 @@ class _DirectoryView:
             listing.segments,
             is_exact,
             end_position,
+            tuple(absences),
         )
 
     def _find_end(
         self, key: TopicPartition, directory: str, segments: SegmentTable
     ) -> tuple[int, int]:
         """As recovery finds it: bytes below the recovery point were flushed, and no crash takes
-        them. Where nothing is left of them, the log may have been cut since."""
+        them, so that what is there of them is damaged."""
         end_offset, end_position = find_log_end(self._files, directory, segments)
         recovery_point = self._recovery_points.get(key, 0)
         size_bytes = segments[len(segments) - 1].size_bytes if len(segments) else 0

@@ -7,8 +7,9 @@ and the batch itself confirms it. Where there is none, a slice stays as large as
 from collections.abc import Iterable, Iterator
 
 from stratalog.errors import DiskError
+from stratalog.scans.holes import Holes
 from stratalog.scans.places import SegmentPlaces
-from stratalog.scans.slices import ScanSlice, ScanTask
+from stratalog.scans.slices import ScanSlice, ScanTask, SliceEnd
 from stratalog.storage.files import FileSystem
 from stratalog.storage.inspection import ListedSegment
 
@@ -69,13 +70,14 @@ def _cut_at(planned: ScanSlice, cuts: list[tuple[int, int]]) -> Iterator[ScanSli
             end_offset=cut_offset,
             start_position=position,
             end_position=cut_position,
+            end=SliceEnd.UNKNOWN,
         )
         offset, position = cut_offset, cut_position
     yield planned._replace(start_offset=offset, start_position=position)
 
 
 def split_by_records(
-    files: FileSystem, slices: Iterable[ScanSlice], max_records: int
+    files: FileSystem, slices: Iterable[ScanSlice], max_records: int, holes: Holes
 ) -> Iterator[ScanSlice]:
     """The same offsets in slices of ``max_records`` offsets at most. A cut may lie inside a
     batch: then two slices read it, and each gives its own records of it."""
@@ -86,32 +88,52 @@ def split_by_records(
         try:
             with _places(files, each) as places:
                 # All before the first is given away: an error in between would give some twice.
-                parts = list(_by_records(places, each, max_records))
+                parts = list(_by_records(places, each, max_records, holes))
         except DiskError:
             parts = [
-                each._replace(
-                    start_offset=start, end_offset=min(start + max_records, each.end_offset)
-                )
+                _part(each, start, min(start + max_records, each.end_offset))
                 for start in range(each.start_offset, each.end_offset, max_records)
             ]
         yield from parts
 
 
-def _by_records(places: SegmentPlaces, planned: ScanSlice, max_records: int) -> Iterator[ScanSlice]:
-    for start in range(planned.start_offset, planned.end_offset, max_records):
-        end = min(start + max_records, planned.end_offset)
+def _by_records(
+    places: SegmentPlaces, planned: ScanSlice, max_records: int, holes: Holes
+) -> Iterator[ScanSlice]:
+    hole = _hole(places, planned)
+    if hole is not None and not holes.may_be_missing(hole):
+        hole = None
+    last = planned.end_offset if hole is None else hole.start_offset
+    for start in range(planned.start_offset, last, max_records):
+        end = min(start + max_records, last)
         begin, finish = planned.start_position, planned.end_position
         if start > planned.start_offset:
             begin = min(max(places.start_of(start), begin), finish)
         if end < planned.end_offset:
             finish = max(min(places.end_of(end), finish), begin)
         if begin < finish:
-            yield planned._replace(
-                start_offset=start,
-                end_offset=end,
-                start_position=begin,
-                end_position=finish,
-            )
+            part = _part(planned, start, end)
+            yield part._replace(start_position=begin, end_position=finish)
+    if hole is not None:
+        yield hole
+
+
+def _hole(places: SegmentPlaces, planned: ScanSlice) -> ScanSlice | None:
+    """The offsets at the end of the slice that no batch of the segment has."""
+    next_offset = places.next_offset()
+    if next_offset is None or next_offset >= planned.end_offset:
+        return None
+    start = max(next_offset, planned.start_offset)
+    return planned._replace(start_offset=start, start_position=planned.end_position)
+
+
+def _part(planned: ScanSlice, start_offset: int, end_offset: int) -> ScanSlice:
+    is_last = end_offset == planned.end_offset
+    return planned._replace(
+        start_offset=start_offset,
+        end_offset=end_offset,
+        end=planned.end if is_last else SliceEnd.UNKNOWN,
+    )
 
 
 def pack(

@@ -127,7 +127,7 @@ def batch_ranges(options: SourceOptions, snapshot: DirectorySnapshot) -> Partiti
 
 def report_loss(lost: DataLostError, options: SourceOptions) -> None:
     if options.fail_on_data_loss:
-        raise DataLostError(
+        raise type(lost)(
             lost.topic_partition,
             lost.start_offset,
             lost.end_offset,
@@ -216,6 +216,12 @@ def _read(
             yield from _read_what_is_there(task, how, options, report)
     finally:
         tell_read(report)
+    if report.offsets_missing:
+        _log.warning(
+            "%d offsets are missing and were passed over in %s",
+            report.offsets_missing,
+            _files_of(task),
+        )
     if report.bytes_damaged:
         _log.warning(
             "%d bytes were damaged and passed over in %s", report.bytes_damaged, _files_of(task)

@@ -6,12 +6,15 @@
     the partition is gone      [position, where it was last seen to end)
     a partition began late     new to the stream, and not from 0         [0, log start)
 
-The four cases are those in which Spark's Kafka source reports a loss.
+    its files lack some        in remote storage, or missing             those, from the position on
+
+The first four cases are those in which Spark's Kafka source reports a loss.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from stratalog.scans.absences import Absence
 from stratalog.scans.errors import DataLostError, ScanError
 from stratalog.spark.admission import Offsets
 from stratalog.storage.layout import TopicPartition
@@ -21,6 +24,7 @@ _WHAT_TO_DO = (
     "checkpointLocation"
 )
 _OVERTAKEN = "retention (or a delete request) took them before they were read"
+_OFFSET_MAX = 2**63 - 1
 _BEGAN_LATE = "the partition is new to this query and does not begin at 0"
 _WENT_BACK = "the log now ends before them: it was truncated, or the topic was made anew"
 _GONE = "the partition is gone"
@@ -46,12 +50,23 @@ class Span:
     """A partition as the stream sees it: [start_offset, end_offset).
 
     ``is_exact`` is false while all that is known of the end is that it is no lower: the owner
-    does not answer, and what it wrote down last may be old.
+    does not answer, and what it wrote down last may be old. ``absences`` are offsets of the log
+    outside the span.
     """
 
     start_offset: int
     end_offset: int
     is_exact: bool = True
+    absences: tuple[Absence, ...] = ()
+
+    @property
+    def first_offset(self) -> int:
+        """Where the log begins, here or elsewhere."""
+        return min([self.start_offset, *(each.start_offset for each in self.absences)])
+
+    @property
+    def known_end_offset(self) -> int:
+        return max([self.end_offset, *(each.end_offset for each in self.absences)])
 
 
 Spans = Mapping[TopicPartition, Span]
@@ -67,13 +82,14 @@ def find_losses(position: Offsets, spans: Spans, last_ends: Offsets) -> Iterator
             yield PartitionGoneError(each, position[each])
     for each in sorted(spans):
         span = spans[each]
-        if each not in position:
-            if span.start_offset > 0:
-                yield _lost(each, 0, span.start_offset, _BEGAN_LATE)
-        elif position[each] < span.start_offset:
-            yield _lost(each, position[each], span.start_offset, _OVERTAKEN)
-        elif span.is_exact and span.end_offset < position[each]:
-            yield _lost(each, span.end_offset, position[each], _WENT_BACK)
+        reached = position.get(each, 0)
+        if reached < span.first_offset:
+            reason = _OVERTAKEN if each in position else _BEGAN_LATE
+            yield _lost(each, reached, span.first_offset, reason)
+        yield from _absent(each, span, reached, _OFFSET_MAX)
+        end = span.known_end_offset
+        if span.is_exact and end < reached:
+            yield _lost(each, end, reached, _WENT_BACK)
 
 
 def find_losses_of_batch(start: Offsets, end: Offsets, spans: Spans) -> Iterator[ScanError]:
@@ -86,11 +102,23 @@ def find_losses_of_batch(start: Offsets, end: Offsets, spans: Spans) -> Iterator
         if span is None:
             yield _lost(each, first, last, _GONE)
             continue
-        if first < span.start_offset:
+        if first < span.first_offset:
             reason = _OVERTAKEN if each in start else _BEGAN_LATE
-            yield _lost(each, first, min(last, span.start_offset), reason)
-        if span.is_exact and max(first, span.end_offset) < last:
-            yield _lost(each, max(first, span.end_offset), last, _WENT_BACK)
+            yield _lost(each, first, min(last, span.first_offset), reason)
+        yield from _absent(each, span, first, last)
+        end_offset = max(first, span.known_end_offset)
+        if span.is_exact and end_offset < last:
+            yield _lost(each, end_offset, last, _WENT_BACK)
+
+
+def _absent(
+    each: TopicPartition, span: Span, start_offset: int, end_offset: int
+) -> Iterator[ScanError]:
+    for absence in span.absences:
+        lost = absence.error(each, start_offset, end_offset)
+        if lost is not None:
+            reason = f"{lost.reason}; {_WHAT_TO_DO}"
+            yield type(lost)(each, lost.start_offset, lost.end_offset, reason)
 
 
 def _lost(each: TopicPartition, start_offset: int, end_offset: int, reason: str) -> DataLostError:

@@ -231,7 +231,7 @@ def _resolve(
     if isinstance(limit, SpecificOffsets):
         _check_named(limit.option, limit.offsets, partitions)
         return {
-            each: _offset(limit.offsets[each], partition, isolation)
+            each: _offset(limit.offsets[each], partition, isolation, is_start)
             for each, partition in partitions.items()
         }
     if isinstance(limit, SpecificTimestamps):
@@ -246,7 +246,10 @@ def _resolve(
             for each, partition in partitions.items()
         }
     sentinel = EARLIEST_OFFSET if isinstance(limit, Earliest) else LATEST_OFFSET
-    return {each: _offset(sentinel, partition, isolation) for each, partition in partitions.items()}
+    return {
+        each: _offset(sentinel, partition, isolation, is_start)
+        for each, partition in partitions.items()
+    }
 
 
 def _check_named(
@@ -265,10 +268,15 @@ def _check_named(
         )
 
 
-def _offset(offset: int, partition: PartitionSnapshot, isolation: ScanIsolation) -> int:
-    if offset == LATEST_OFFSET:
+def _offset(
+    offset: int, partition: PartitionSnapshot, isolation: ScanIsolation, is_start: bool
+) -> int:
+    """What is named by a word is the log's, so that what its files lack is told as lost."""
+    if offset == LATEST_OFFSET and is_start:
         return partition.end_offset(isolation)
-    return partition.start_offset if offset == EARLIEST_OFFSET else offset
+    if offset == LATEST_OFFSET:
+        return partition.known_end_offset(isolation)
+    return partition.first_offset if offset == EARLIEST_OFFSET else offset
 
 
 def _offset_at(
@@ -319,17 +327,19 @@ def lost_ranges(
     only_behind: bool = False,
 ) -> list[DataLostError]:
     """What was asked for by number and is not there: below a log's start, or beyond its end."""
-    lost = []
+    lost: list[DataLostError | None] = []
     for each, (start, end) in ranges.items():
         partition = snapshot.partitions[each]
-        log_start, log_end = partition.start_offset, partition.end_offset(isolation)
+        log_start, log_end = partition.first_offset, partition.known_end_offset(isolation)
         if start < min(log_start, end) and not only_behind:
             lost.append(
                 DataLostError(each, start, min(log_start, end), f"the log begins at {log_start}")
             )
+        if not only_behind:
+            lost += [absence.error(each, start, end) for absence in partition.absences]
         if max(start, log_end) < end:
             lost.append(DataLostError(each, max(start, log_end), end, f"the log ends at {log_end}"))
-    return lost
+    return [each for each in lost if each is not None]
 
 
 def clamp_ranges(
@@ -343,6 +353,9 @@ def clamp_ranges(
     clamped = {}
     for each, (start, end) in ranges.items():
         partition = snapshot.partitions[each]
-        first = start if only_behind else max(start, partition.start_offset)
+        if only_behind:
+            clamped[each] = (start, max(start, min(end, partition.known_end_offset(isolation))))
+            continue
+        first = max(start, partition.start_offset)
         clamped[each] = (first, max(first, min(end, partition.end_offset(isolation))))
     return clamped

@@ -7,15 +7,17 @@ load of its own. Text and not a pickle: options come from SQL too, and a pickle 
 import base64
 import json
 import zlib
+from typing import Any
 
 from stratalog.directories.owners import Ownership
+from stratalog.scans.absences import Absence
 from stratalog.scans.errors import ScanOptionError
 from stratalog.scans.snapshot import DirectorySnapshot, PartitionSnapshot
 from stratalog.storage.inspection import ListedSegment, SegmentTable
 from stratalog.storage.layout import TopicPartition
 
 SNAPSHOT_OPTION = "stratalog.snapshot"
-_VERSION = 1
+_VERSION = 2
 # An option of some kilobytes may unpack to this and no more: a million segments fit.
 _BYTES_MAX = 256 << 20
 
@@ -44,6 +46,7 @@ def _write_partition(partition: PartitionSnapshot) -> list[object]:
         partition.is_end_exact,
         partition.end_position,
         [list(each) for each in segments],
+        [list(each) for each in partition.absences],
     ]
 
 
@@ -78,6 +81,7 @@ def _read_partition(
     is_end_exact: bool,
     end_position: int,
     segments: list[list[int]],
+    absences: list[list[Any]],
 ) -> PartitionSnapshot:
     return PartitionSnapshot(
         TopicPartition(str(topic), int(partition)),
@@ -88,4 +92,5 @@ def _read_partition(
         SegmentTable([ListedSegment._make(each) for each in segments]),
         bool(is_end_exact),
         int(end_position),
+        tuple(Absence._make(each) for each in absences),
     )

@@ -70,7 +70,12 @@ class DirectoryWatch:
         """
         isolation = self._options.isolation
         spans = {
-            each: Span(found.start_offset, found.end_offset(isolation), found.is_end_exact)
+            each: Span(
+                found.start_offset,
+                found.end_offset(isolation),
+                found.is_end_exact,
+                found.absences,
+            )
             for each, found in snapshot.partitions.items()
         }
         behind = [each for each, span in spans.items() if span.end_offset < reached.get(each, 0)]

@@ -12,6 +12,11 @@ from itertools import pairwise, zip_longest
 from typing import Protocol
 
 from stratalog.errors import CorruptFileError, DiskError, LogDirectoryError
+from stratalog.storage.check_order import (
+    missing_findings,
+    orphan_findings,
+    overlap_findings,
+)
 from stratalog.storage.check_producers import Abort, Replay, disagreements
 from stratalog.storage.check_segment import Progress, SegmentCheck, SegmentFacts
 from stratalog.storage.checkpoint import EpochEntry, read_epochs, read_topic_id
@@ -27,10 +32,8 @@ from stratalog.storage.layout import (
     RECOVERY_POINT_CHECKPOINT,
     SNAPSHOT_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
-    base_offset_of,
     segment_file,
 )
-from stratalog.storage.ours import OwnFiles
 from stratalog.storage.producers import ProducerState
 from stratalog.storage.snapshots import decode_snapshot
 
@@ -157,9 +160,10 @@ class ReplicaCheck:
             self._findings += self._told(facts)
         segments = [facts for facts in segments if not facts.is_gone]
         if self._replica is not None:
-            self._check_orphans(self._replica, segments)
-            self._check_overlaps(segments)
-            self._check_gaps(segments)
+            self._findings += orphan_findings(self._replica, segments)
+            self._findings += overlap_findings(segments)
+            if not self._may_be_compacted and CLEANER_CHECKPOINT not in self._offsets:
+                self._findings += missing_findings(self._files, self._directory, segments)
             self._check_epochs(segments)
             self._check_producers(self._replica, segments)
             self._check_offsets(segments)
@@ -180,59 +184,6 @@ class ReplicaCheck:
         for finding in facts.findings:
             if not (preallocated and finding.kind is Kind.TAIL):
                 yield finding
-
-    def _check_orphans(self, replica: Replica, segments: Sequence[SegmentFacts]) -> None:
-        """A crash leaves some of segments that were being deleted. Then their logs have a name of
-        their own, or no offset is missing where they were."""
-        for path in replica.not_files:
-            sentence = (
-                "is no regular file, and no broker reads it; if a segment was there, its records "
-                "are gone from this log. Remove it, or put the file back"
-            )
-            self._add(warning(Kind.NOT_A_FILE, path, sentence, offset=base_offset_of(path)))
-        for path in replica.orphans:
-            base_offset = base_offset_of(path)
-            gap = _gap_at(base_offset, segments)
-            if gap is None or replica.is_swapping or base_offset in replica.leaving:
-                self._add(warning(Kind.ORPHAN_FILE, path, "belongs to no .log"))
-            else:
-                sentence = (
-                    "belongs to no .log, and the segments beside it leave out the offsets "
-                    f"[{gap[0]}, {gap[1]}): a segment is missing"
-                )
-                self._add(error(Kind.ORPHAN_FILE, path, sentence, offset=base_offset))
-
-    def _check_overlaps(self, segments: Sequence[SegmentFacts]) -> None:
-        for facts, following in pairwise(segments):
-            base_offset = following.files.base_offset
-            if facts.next_offset > base_offset:
-                self._add(
-                    error(
-                        Kind.OVERLAP,
-                        facts.files.log_path,
-                        f"its batches go up to offset {facts.next_offset - 1}, but the next "
-                        f"segment begins at {base_offset}",
-                        offset=base_offset,
-                    )
-                )
-
-    def _check_gaps(self, segments: Sequence[SegmentFacts]) -> None:
-        """A compaction takes offsets from the middle of a log, maybe under an earlier policy: then
-        the cleaner's checkpoint tells of it, or offsets are missing inside segments too. So does a
-        person who drops a damaged batch. What began a segment of its own did not go that way."""
-        if self._may_be_compacted or self._is_live or CLEANER_CHECKPOINT in self._offsets:
-            return
-        if not all(facts.record_count and facts.is_dense for facts in segments[:-1]):
-            return
-        began = OwnFiles(self._files, self._directory).rolls()
-        for facts, following in pairwise(segments):
-            start, end = facts.next_offset, following.files.base_offset
-            if start < end and start in began:
-                sentence = (
-                    f"the segment before it ends at offset {start}: [{start}, {end}) is missing, "
-                    "where another began, and its topic is not compacted"
-                )
-                self._add(error(Kind.GAP, following.files.log_path, sentence, offset=start))
 
     # --- leader epochs -------------------------------------------------------------------------
 
@@ -482,15 +433,6 @@ def segment_checks(
 
 def _identity(files: SegmentFiles) -> tuple[int, int, int]:
     return files.base_offset, files.modified_ms, files.size_bytes
-
-
-def _gap_at(base_offset: int, segments: Sequence[SegmentFacts]) -> tuple[int, int] | None:
-    """The offsets, with ``base_offset``, between the segments before and behind it."""
-    place = bisect_right(segments, base_offset, key=lambda facts: facts.files.base_offset)
-    if not 0 < place < len(segments):
-        return None
-    start, end = segments[place - 1].next_offset, segments[place].files.base_offset
-    return (start, end) if start <= base_offset < end else None
 
 
 def _is_dense(segments: Sequence[SegmentFacts]) -> bool:

@@ -56,6 +56,7 @@ OFFSET_CHECKPOINTS = (
 OWN_DIRECTORY = ".stratalog"
 TIME_RANGES_SUFFIX = ".timeranges"
 LEASED_DIRECTORY = f"{OWN_DIRECTORY}/leased"
+CUT_DIRECTORY = f"{OWN_DIRECTORY}/cut"
 LEASE_FILE_PREFIX = ".stratalog-lease-"
 STAGING_DIRECTORY = f"{OWN_DIRECTORY}/staging"
 STAGING_FILE_PREFIX = ".stratalog-staging-"

@@ -15,6 +15,7 @@ from stratalog.storage.files import File, FileSystem
 from stratalog.storage.handles import HandleCache
 from stratalog.storage.inspection import Replica, list_replica
 from stratalog.storage.layout import (
+    CUT_DIRECTORY,
     INDEX_SUFFIXES,
     LOCK_FILE,
     LOG_START_CHECKPOINT,
@@ -161,12 +162,12 @@ class Repair:
 
     def _cut_directory(self) -> str:
         directory = self.replica.directory
-        for inner in (OWN_DIRECTORY, f"{OWN_DIRECTORY}/cut"):
+        for inner in (OWN_DIRECTORY, CUT_DIRECTORY):
             path = f"{directory}/{inner}"
             if not self._files.exists(path):
                 self._files.make_directory(path)
                 self._files.sync_directory(path.rpartition("/")[0])
-        return f"{directory}/{OWN_DIRECTORY}/cut"
+        return f"{directory}/{CUT_DIRECTORY}"
 
     def _now(self) -> str:
         moment = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
