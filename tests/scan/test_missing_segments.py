@@ -7,7 +7,7 @@ import pytest
 from modelled import ORDERS
 
 from stratalog import Record, open_directory, scan
-from stratalog.metadata.topic_facts import TopicFacts
+from stratalog.directories.topic_facts import TopicFacts
 from stratalog.scans import holes
 from stratalog.scans.errors import DataLostError
 from stratalog.scans.planning import plan_scan
@@ -39,7 +39,7 @@ def delete_policy(monkeypatch: pytest.MonkeyPatch) -> str:
 def known_as(policy: str, monkeypatch: pytest.MonkeyPatch) -> str:
     topics = frozenset([ORDERS.topic])
     facts = TopicFacts(topics, topics if policy == "delete" else frozenset())
-    monkeypatch.setattr(holes, "find_topic_facts", lambda _: facts)
+    monkeypatch.setattr(holes, "find_topic_facts", lambda *_: facts)
     return policy
 
 

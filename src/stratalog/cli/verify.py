@@ -133,6 +133,13 @@ def _write_text(reports: list["DirectoryReport"], seconds: float) -> None:
             errors += finding.severity == "error"
             warnings += finding.severity == "warning"
     replicas = [replica for report in reports for replica in report.replicas]
+    for replica in replicas:
+        if replica.tiered is not None:
+            start, end, *_ = replica.tiered
+            write_line(
+                f"note: {replica.directory}: offsets {start} to {end - 1} are tiered, and were "
+                "not checked"
+            )
     segments = sum(len(replica.segments) for replica in replicas)
     size_bytes = sum(replica.size_bytes for replica in replicas)
     speed = f"{size_bytes / max(seconds, 1e-9) / 1e6:.0f} MB/s"
@@ -174,6 +181,11 @@ def _write_json(
                     "records": {
                         Path(replica.directory).name: replica.record_count
                         for replica in report.replicas
+                    },
+                    "tiered": {
+                        Path(replica.directory).name: replica.tiered[:2]
+                        for replica in report.replicas
+                        if replica.tiered is not None
                     },
                     "findings": [asdict(finding) for finding in report.findings],
                 }

@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stratalog.records._kernels import GAP_REASONS, ColumnDecoder
 from stratalog.scans.columns import Repeated, gap_schema
+from stratalog.storage.absences import MISSING, TIERED
 from stratalog.storage.layout import TopicPartition
 
 if TYPE_CHECKING:
     import pyarrow
 
 EXPIRED = "expired"
-MISSING = "missing"
-TIERED = "tiered"
 REASONS = (*GAP_REASONS, EXPIRED, MISSING, TIERED)
 
 

@@ -6,8 +6,8 @@ into once, when it is met: most logs have none, and a plan of a million segments
 
 from collections.abc import Iterator
 
+from stratalog.directories.topic_facts import TopicFacts, find_topic_facts
 from stratalog.errors import CorruptBatchError
-from stratalog.metadata.topic_facts import TopicFacts, find_topic_facts
 from stratalog.records import BatchHeader, read_headers
 from stratalog.scans.slices import ScanSlice, SliceEnd
 from stratalog.storage.files import File, FileSystem
@@ -68,7 +68,7 @@ class Holes:
         if was_cleaned(self._files, log_directory, planned.topic_partition):
             return True
         if log_directory not in self._facts:
-            self._facts[log_directory] = find_topic_facts(log_directory)
+            self._facts[log_directory] = find_topic_facts(self._files, log_directory)
         return planned.topic_partition.topic not in self._facts[log_directory].not_compacted
 
     def _find_traces(self, directory: str) -> SegmentTraces:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from stratalog.errors import DiskError
+from stratalog.scans.absences import absence_errors
 from stratalog.scans.errors import DataLostError, ScanOptionError
 from stratalog.scans.gaps import EXPIRED
 from stratalog.scans.holes import Holes
@@ -251,8 +252,8 @@ class _Planner:
         return start, end
 
     def _look_for_absent(self, partition: PartitionSnapshot, start: int, end: int) -> None:
-        found = (each.error(partition.topic_partition, start, end) for each in partition.absences)
-        self.lost += [error for error in found if error is not None]
+        key = partition.topic_partition
+        self.lost += absence_errors(key, partition.absences, start, end)
 
     def _before(self, partition: PartitionSnapshot, start: int, end: int) -> Iterator[ScanSlice]:
         """What of ``[start, end)`` lies below the first segment, in slices that have no file."""
@@ -260,14 +261,14 @@ class _Planner:
         for each in partition.absences:
             if each.end_offset <= partition.start_offset:
                 first, last = max(start, each.start_offset), min(end, each.end_offset)
-                yield from self._without_file(partition, first, last, each.gap)
+                yield from self._without_file(partition, first, last, each.kind)
 
     def _behind(self, partition: PartitionSnapshot, start: int, end: int) -> Iterator[ScanSlice]:
         """What of ``[start, end)`` lies behind the end of the files, in slices that have none."""
         for each in partition.absences:
             if each.start_offset >= partition.high_watermark:
                 first, last = max(start, each.start_offset), min(end, each.end_offset)
-                yield from self._without_file(partition, first, last, each.gap)
+                yield from self._without_file(partition, first, last, each.kind)
 
     def _without_file(
         self, partition: PartitionSnapshot, start: int, end: int, gap: str

@@ -26,7 +26,7 @@ from stratalog.records.columns import AbortedTransaction, column_bits, take_arra
 from stratalog.scans.columns import ColumnAssembly
 from stratalog.scans.errors import DataLostError
 from stratalog.scans.fates import LOOK_AHEAD_BYTES, Fates
-from stratalog.scans.gaps import MISSING, GapRows
+from stratalog.scans.gaps import GapRows
 from stratalog.scans.holes import Holes
 from stratalog.scans.leasing import LeaseRenewal
 from stratalog.scans.merging import merge_small
@@ -41,6 +41,7 @@ from stratalog.scans.slices import (
     ScanTask,
 )
 from stratalog.scans.window import Window
+from stratalog.storage.absences import MISSING
 from stratalog.storage.files import File, FileSystem, OsFileSystem
 from stratalog.storage.layout import LOG_SUFFIX, segment_file
 

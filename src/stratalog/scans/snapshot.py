@@ -20,16 +20,17 @@ from dataclasses import dataclass
 
 from stratalog.config.properties import parse_properties
 from stratalog.directories.owners import Ownership, ask_offsets, find_owner
+from stratalog.directories.topic_facts import TopicFacts, find_topic_facts
 from stratalog.errors import (
     ConfigError,
     DiskError,
     LogDirectoryError,
     TopicNameError,
 )
-from stratalog.scans.absences import Absence, missing_end
 from stratalog.scans.selection import Selection
 from stratalog.scans.slices import ScanIsolation
 from stratalog.scans.tail import find_last_stable_offset, find_log_end
+from stratalog.storage.absences import Absence, absent_start, missing_end
 from stratalog.storage.checkpoint import read_offsets_if_sound
 from stratalog.storage.files import FileSystem, OsFileSystem, read_file
 from stratalog.storage.inspection import (
@@ -166,6 +167,7 @@ class _DirectoryView:
         self._starts: dict[TopicPartition, int] = {}
         self._high_watermarks: dict[TopicPartition, int] = {}
         self._recovery_points: dict[TopicPartition, int] = {}
+        self._facts: TopicFacts | None = None
 
     def ask(self, chosen: list[TopicPartition]) -> None:
         self.owner, reach = find_owner(self._path)
@@ -221,13 +223,6 @@ class _DirectoryView:
         if is_exact:
             end_offset, end_position = self._find_end(key, directory, listing.segments)
         end_offset = max(end_offset, start_offset)
-        absences: list[Absence] = []
-        if self.owner.kind == "none":
-            absences += missing_end(
-                end_offset,
-                recovery_point=self._recovery_points.get(key, 0),
-                high_watermark=self._high_watermarks.get(key, 0),
-            )
         stable = end_offset
         if self._needs_stable:
             stable = find_last_stable_offset(
@@ -247,8 +242,38 @@ class _DirectoryView:
             listing.segments,
             is_exact,
             end_position,
-            tuple(absences),
+            self._absences(key, directory, listing, end_offset),
         )
+
+    def _absences(
+        self, key: TopicPartition, directory: str, listing: SegmentListing, end_offset: int
+    ) -> tuple[Absence, ...]:
+        found: list[Absence | None] = []
+        if len(listing.segments):
+            first = listing.segments.base_offsets[0]
+            found.append(
+                absent_start(
+                    self._files,
+                    directory,
+                    first,
+                    checkpointed=self._starts.get(key),
+                    is_tiered=lambda: self._topic_facts().is_tiered(key.topic),
+                )
+            )
+        if self.owner.kind == "none":
+            found.append(
+                missing_end(
+                    end_offset,
+                    recovery_point=self._recovery_points.get(key, 0),
+                    high_watermark=self._high_watermarks.get(key, 0),
+                )
+            )
+        return tuple(each for each in found if each is not None)
+
+    def _topic_facts(self) -> TopicFacts:
+        if self._facts is None:
+            self._facts = find_topic_facts(self._files, self._path)
+        return self._facts
 
     def _find_end(
         self, key: TopicPartition, directory: str, segments: SegmentTable

@@ -25,8 +25,12 @@ def offset_for_timestamp(
                 # Behind what is known to be whole, a batch may be on its way.
                 limit = max(partition.end_position, 0)
             found = _in_segment(places, timestamp_ms, partition.start_offset, limit)
-        if found is not None:
-            return found if found < end_offset else None
+        if found is None:
+            continue
+        if found >= end_offset:
+            return None
+        # What is in remote storage comes first, and may do as well.
+        return partition.first_offset if found <= partition.start_offset else found
     return None
 
 

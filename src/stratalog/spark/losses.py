@@ -14,9 +14,10 @@ The first four cases are those in which Spark's Kafka source reports a loss.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from stratalog.scans.absences import Absence
+from stratalog.scans.absences import absence_errors
 from stratalog.scans.errors import DataLostError, ScanError
 from stratalog.spark.admission import Offsets
+from stratalog.storage.absences import Absence
 from stratalog.storage.layout import TopicPartition
 
 _WHAT_TO_DO = (
@@ -114,11 +115,9 @@ def find_losses_of_batch(start: Offsets, end: Offsets, spans: Spans) -> Iterator
 def _absent(
     each: TopicPartition, span: Span, start_offset: int, end_offset: int
 ) -> Iterator[ScanError]:
-    for absence in span.absences:
-        lost = absence.error(each, start_offset, end_offset)
-        if lost is not None:
-            reason = f"{lost.reason}; {_WHAT_TO_DO}"
-            yield type(lost)(each, lost.start_offset, lost.end_offset, reason)
+    for lost in absence_errors(each, span.absences, start_offset, end_offset):
+        reason = f"{lost.reason}; {_WHAT_TO_DO}"
+        yield type(lost)(each, lost.start_offset, lost.end_offset, reason)
 
 
 def _lost(each: TopicPartition, start_offset: int, end_offset: int, reason: str) -> DataLostError:

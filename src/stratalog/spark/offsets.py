@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from stratalog.scans.absences import absence_errors
 from stratalog.scans.errors import DataLostError, ScanOptionError
 from stratalog.scans.slices import ScanIsolation
 from stratalog.scans.snapshot import DirectorySnapshot, PartitionSnapshot
@@ -327,7 +328,7 @@ def lost_ranges(
     only_behind: bool = False,
 ) -> list[DataLostError]:
     """What was asked for by number and is not there: below a log's start, or beyond its end."""
-    lost: list[DataLostError | None] = []
+    lost: list[DataLostError] = []
     for each, (start, end) in ranges.items():
         partition = snapshot.partitions[each]
         log_start, log_end = partition.first_offset, partition.known_end_offset(isolation)
@@ -336,10 +337,10 @@ def lost_ranges(
                 DataLostError(each, start, min(log_start, end), f"the log begins at {log_start}")
             )
         if not only_behind:
-            lost += [absence.error(each, start, end) for absence in partition.absences]
+            lost += absence_errors(each, partition.absences, start, end)
         if max(start, log_end) < end:
             lost.append(DataLostError(each, max(start, log_end), end, f"the log ends at {log_end}"))
-    return [each for each in lost if each is not None]
+    return lost
 
 
 def clamp_ranges(

@@ -10,9 +10,9 @@ import zlib
 from typing import Any
 
 from stratalog.directories.owners import Ownership
-from stratalog.scans.absences import Absence
 from stratalog.scans.errors import ScanOptionError
 from stratalog.scans.snapshot import DirectorySnapshot, PartitionSnapshot
+from stratalog.storage.absences import Absence
 from stratalog.storage.inspection import ListedSegment, SegmentTable
 from stratalog.storage.layout import TopicPartition
 

@@ -12,6 +12,7 @@ from itertools import pairwise, zip_longest
 from typing import Protocol
 
 from stratalog.errors import CorruptFileError, DiskError, LogDirectoryError
+from stratalog.storage.absences import MISSING, Absence, absent_start
 from stratalog.storage.check_order import (
     missing_findings,
     orphan_findings,
@@ -74,11 +75,13 @@ class KnownByOwner:
 
 @dataclass(slots=True)
 class ReplicaReport:
-    """All that was found, and what it was found in."""
+    """All that was found, and what it was found in; ``tiered`` are offsets that are in remote
+    storage, where they are not checked."""
 
     directory: str
     segments: list[SegmentFacts] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    tiered: Absence | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -168,7 +171,25 @@ class ReplicaCheck:
             self._check_producers(self._replica, segments)
             self._check_offsets(segments)
             self._check_topic_id()
-        return ReplicaReport(self._directory, segments, in_order(self._findings))
+        tiered = self._check_start(segments)
+        return ReplicaReport(self._directory, segments, in_order(self._findings), tiered)
+
+    def _check_start(self, segments: Sequence[SegmentFacts]) -> Absence | None:
+        """What lies before the first segment: returned if it is tiered, a finding if missing."""
+        if not segments or self._owner is not None:
+            return None
+        first = segments[0].files
+        absent = absent_start(
+            self._files,
+            self._directory,
+            first.base_offset,
+            checkpointed=self._offsets.get(LOG_START_CHECKPOINT),
+            is_tiered=lambda: None,
+        )
+        if absent is not None and absent.kind == MISSING:
+            self._add(error(Kind.GAP, first.log_path, absent.reason, offset=absent.start_offset))
+            return None
+        return absent
 
     def _add(self, finding: Finding) -> None:
         self._findings.append(finding)

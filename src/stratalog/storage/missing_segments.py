@@ -57,7 +57,12 @@ class SegmentTraces:
     ) -> bool:
         """Whether a person dropped the end of the segment at ``base_offset``, which now has
         ``size_bytes``, or a segment of ``[start_offset, end_offset)``."""
-        return (base_offset, size_bytes) in self.dropped or any(
+        is_cut = (base_offset, size_bytes) in self.dropped
+        return is_cut or self.is_dropped_in(start_offset, end_offset)
+
+    def is_dropped_in(self, start_offset: int, end_offset: int) -> bool:
+        """Whether a person dropped a segment of ``[start_offset, end_offset)``."""
+        return any(
             start_offset <= base < end_offset and position == 0 for base, position in self.dropped
         )
 

@@ -4,9 +4,10 @@ import uuid
 from pathlib import Path
 
 import pytest
-from controller_log import config, log_of, partition, topic
 
-from stratalog.metadata.topic_facts import TopicFacts, find_topic_facts, not_compacted_topics
+from metadata_records import config, log_of, partition, topic
+from stratalog.directories.topic_facts import TopicFacts, find_topic_facts
+from stratalog.storage.files import OsFileSystem
 
 IDS = {name: uuid.UUID(int=number << 100) for number, name in enumerate(("a", "b", "c", "d"), 1)}
 
@@ -32,19 +33,18 @@ def log_dir(tmp_path: Path) -> Path:
 def test_kafkas_metadata_tells_which_topics_are_not_compacted_and_which_are_tiered(
     log_dir: Path,
 ) -> None:
-    found = find_topic_facts(str(log_dir))
+    found = find_topic_facts(OsFileSystem(), str(log_dir))
 
     assert found == TopicFacts(frozenset("abcd"), frozenset("ad"), frozenset("d"))
-    assert not_compacted_topics(str(log_dir)) == frozenset("ad")
 
 
 def test_a_dynamic_default_of_a_broker_counts_for_topics_without_a_policy(log_dir: Path) -> None:
     path = log_dir / "__cluster_metadata-0" / f"{0:020d}.log"
-    policy = config("1", "log.cleanup.policy", "compact", resource_type=4)
+    policy = config("", "log.cleanup.policy", "compact", resource_type=4)
     count = 2 * len(IDS) + 3
     path.write_bytes(path.read_bytes() + log_of([policy], base_offset=count))
 
-    assert find_topic_facts(str(log_dir)).not_compacted == frozenset()
+    assert find_topic_facts(OsFileSystem(), str(log_dir)).not_compacted == frozenset()
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage" * 20])
@@ -55,4 +55,4 @@ def test_metadata_that_is_not_there_or_damaged_tells_nothing(
         (tmp_path / "__cluster_metadata-0").mkdir()
         (tmp_path / "__cluster_metadata-0" / f"{0:020d}.log").write_bytes(content)
 
-    assert find_topic_facts(str(tmp_path)).not_compacted == frozenset()
+    assert find_topic_facts(OsFileSystem(), str(tmp_path)).not_compacted == frozenset()

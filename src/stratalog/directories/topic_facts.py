@@ -1,0 +1,43 @@
+"""What is known of a directory's topics that tells how to read their files: compacted, tiered."""
+
+from dataclasses import dataclass
+
+from stratalog.directories.known_directory import KnownTopic, learn_directory
+from stratalog.storage.files import FileSystem
+
+_POLICY = "cleanup.policy"
+_BROKER_POLICY = "log.cleanup.policy"
+_TIERED = "remote.storage.enable"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFacts:
+    """``known`` are the topics whose configs are known; the other sets are parts of it.
+
+    A default in the properties of a broker that is not known is not counted: compaction leaves
+    other traces as well.
+    """
+
+    known: frozenset[str] = frozenset()
+    not_compacted: frozenset[str] = frozenset()
+    tiered: frozenset[str] = frozenset()
+
+    def is_tiered(self, topic: str) -> bool | None:
+        """None if nothing is known of the topic."""
+        return topic in self.tiered if topic in self.known else None
+
+
+def find_topic_facts(files: FileSystem, log_dir: str) -> TopicFacts:
+    """Metadata that is not there, or cannot be read, tells nothing."""
+    known = learn_directory(files, log_dir)
+    default = {**(known.server_configs or {}), **known.dynamic_configs}.get(_BROKER_POLICY, "")
+    topics = {name: topic for name, topic in known.topics.items() if not topic.is_held}
+    return TopicFacts(
+        frozenset(topics),
+        frozenset(name for name, each in topics.items() if not _is_compacted(each, default)),
+        frozenset(name for name, each in topics.items() if each.configs.get(_TIERED) == "true"),
+    )
+
+
+def _is_compacted(topic: KnownTopic, default: str) -> bool:
+    return "compact" in topic.configs.get(_POLICY, default)
