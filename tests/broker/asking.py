@@ -12,6 +12,7 @@ from stratalog.broker.handlers.cluster import ClusterHandlers
 from stratalog.broker.handlers.configs import ConfigHandlers
 from stratalog.broker.handlers.metadata import MetadataHandlers
 from stratalog.broker.handlers.topics import TopicHandlers
+from stratalog.broker.handlers.unserved import UnservedHandlers
 from stratalog.broker.requests import Encoded, Request
 from stratalog.broker.services import Services
 from stratalog.protocol.api import SUPPORTED, ApiKey
@@ -24,7 +25,7 @@ from stratalog.protocol.codec import (
     frame_response_body,
 )
 
-_FAMILIES = (MetadataHandlers, TopicHandlers, ConfigHandlers, ClusterHandlers)
+_FAMILIES = (MetadataHandlers, TopicHandlers, ConfigHandlers, ClusterHandlers, UnservedHandlers)
 
 
 class NoClient:

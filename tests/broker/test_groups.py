@@ -264,7 +264,6 @@ def test_a_coordinator_is_found_in_every_version(groups: Groups, version: int) -
 @pytest.mark.parametrize(
     ("key_type", "code"),
     [
-        (1, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
         (2, ErrorCode.INVALID_REQUEST),
         (9, ErrorCode.INVALID_REQUEST),
     ],
@@ -278,6 +277,20 @@ def test_there_are_coordinators_of_groups_alone(
 
     assert (found.key, found.error_code, found.node_id) == ("x", code, -1)
     assert found.error_message == ("There is no coordinator of type 9." if key_type == 9 else "")
+
+
+@pytest.mark.parametrize("version", versions(ApiKey.FIND_COORDINATOR))
+def test_who_wants_transactions_is_told_why_there_are_none_by_an_error_that_ends_the_search(
+    groups: Groups, version: int
+) -> None:
+    request = FindCoordinatorRequest(key="t", key_type=1, coordinator_keys=["t"])
+
+    answer = groups.ask(ApiKey.FIND_COORDINATOR, request, max(version, 1))
+
+    found = answer if version < 4 else answer.coordinators[0]
+    old, new = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, ErrorCode.UNSUPPORTED_VERSION
+    assert found.error_code == (old if version < 4 else new)
+    assert "stratalog has no transactions" in found.error_message
 
 
 def test_a_partition_of_the_offsets_topic_that_is_not_led_here_has_no_coordinator(

@@ -61,6 +61,18 @@ def test_no_id_is_given_twice_to_those_who_ask_at_the_same_time(tmp_path: Path) 
     with_data(tmp_path, scenario)
 
 
+def test_the_operator_is_told_of_a_producer_that_wants_transactions(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(asking: Asking) -> None:
+        await given(asking, InitProducerIdRequest(transactional_id="mine"))
+
+    with_data(tmp_path, scenario)
+    (event,) = [each for each in caplog.records if each.message == "transaction_refused"]
+    assert event.__dict__["fields"]["transactional_id"] == "mine"
+    assert "leave transactional.id out" in event.__dict__["fields"]["advice"]
+
+
 @pytest.mark.parametrize(
     ("body", "code"),
     [

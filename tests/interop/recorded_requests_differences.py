@@ -114,6 +114,13 @@ DIFFERENCES = (
     Difference("recreated/fetch v17 a session, its topic replaced", "responses[0].*", _BY_ID),
     Difference("find-coordinator/find_coordinator v* of a transaction", "*", _NO_TRANSACTIONS),
     Difference("idempotence/* v* a transaction", "*", _NO_TRANSACTIONS),
+    Difference(
+        "refused-outright/consumer_group_heartbeat v* without a group",
+        "error_code",
+        "There is no consumer protocol, as in a Kafka with group.version=0.",
+        "INVALID_REQUEST",
+        "UNSUPPORTED_VERSION",
+    ),
 )
 
 

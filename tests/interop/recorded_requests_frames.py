@@ -8,8 +8,11 @@ from recorded_requests_data import PLAIN, to
 from stratalog.protocol.api import ApiKey
 from stratalog.protocol.codec import encode_request
 from stratalog.protocol.messages.api_versions import ApiVersionsRequest
+from stratalog.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from stratalog.protocol.messages.heartbeat import HeartbeatRequest
 from stratalog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from stratalog.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from stratalog.protocol.messages.sasl_handshake import SaslHandshakeRequest
 
 FLEXIBLE_API_VERSIONS = 3
 
@@ -145,4 +148,16 @@ def pipelining(talk: Talk) -> None:
         talk.ask("after that", version, asked, on=connection)
 
 
-SCENARIOS = {"api-versions": api_versions, "frames": frames, "pipelining": pipelining}
+def refused(talk: Talk) -> None:
+    """What a plain listener refuses whatever is asked, and a consumer of the newer protocol."""
+    talk.ask_every("on a plain listener", SaslHandshakeRequest("PLAIN"))
+    talk.ask_every("on a plain listener", SaslAuthenticateRequest(b"\0a\0b"))
+    talk.ask_every("without a group", ConsumerGroupHeartbeatRequest(""))
+
+
+SCENARIOS = {
+    "api-versions": api_versions,
+    "frames": frames,
+    "pipelining": pipelining,
+    "refused-outright": refused,
+}

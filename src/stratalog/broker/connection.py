@@ -16,6 +16,7 @@ import socket
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,7 @@ from stratalog.broker.framing import (
 )
 from stratalog.broker.memory import RequestMemory
 from stratalog.broker.outbox import Outbox
+from stratalog.errors import ForeignProtocolError
 
 SCRATCH_BYTES = 128 << 10
 # A little more than a megabyte, which is what most clients send at most.
@@ -260,15 +262,21 @@ class Connection:
                 taken += 1
                 start = end
         except Exception as error:  # noqa: BLE001 - one client's trouble is not the others'
-            self._shared.handler.failed(self, error)
-            if self._is_holding:
-                self._send_held()
-            self.close()
+            self._fail(error)
         finally:
             self._is_taking = False
         if self._is_holding:
             self._send_held()
         return start
+
+    def _fail(self, error: Exception) -> None:
+        self._shared.handler.failed(self, error)
+        if self._is_holding:
+            self._send_held()
+        if isinstance(error, ForeignProtocolError):
+            with suppress(OSError):
+                self._socket.send(error.farewell)
+        self.close()
 
     def _send_held(self) -> None:
         self._is_holding = False

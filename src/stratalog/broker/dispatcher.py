@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
 from stratalog.broker.connection import Connection
+from stratalog.broker.foreign_protocols import foreign_protocol
 from stratalog.broker.metrics import Metrics
 from stratalog.broker.requests import Encoded, Handler, Request
 from stratalog.errors import ProtocolError, StratalogError, UnsupportedVersionError
@@ -139,6 +140,8 @@ class Dispatcher:
         self._report(f"{connection.peer[0]}:{connection.peer[1]}", error)
 
     def check(self, api_key: int, size_bytes: int) -> None:
+        if foreign := foreign_protocol(size_bytes):
+            raise foreign
         limit = self._max_frame_bytes
         if api_key > ApiKey.PRODUCE:
             is_sync = api_key == ApiKey.SYNC_GROUP

@@ -41,9 +41,11 @@ LEVELS: Final[dict[str, int]] = {
     "commit_pending": logging.ERROR,
     "commit_refused": logging.WARNING,
     "connection_refused": logging.WARNING,
+    "consumer_refused": logging.WARNING,
     "directory_full": logging.ERROR,
     "directory_offline": logging.ERROR,
     "few_open_files": logging.WARNING,
+    "foreign_protocol": logging.WARNING,
     "handler_failed": logging.ERROR,
     "lease_lapsed": logging.WARNING,
     "log_damaged": logging.ERROR,
@@ -56,6 +58,7 @@ LEVELS: Final[dict[str, int]] = {
     "stop_cut_short": logging.ERROR,
     "task_failed": logging.ERROR,
     "topic_held": logging.WARNING,
+    "transaction_refused": logging.WARNING,
 }
 
 _logger = logging.getLogger("stratalog")

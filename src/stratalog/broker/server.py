@@ -32,6 +32,7 @@ from stratalog.broker.handlers.offsets import OffsetHandlers
 from stratalog.broker.handlers.produce import ProduceHandlers
 from stratalog.broker.handlers.producer_ids import ProducerIdHandlers
 from stratalog.broker.handlers.topics import TopicHandlers
+from stratalog.broker.handlers.unserved import UnservedHandlers
 from stratalog.broker.listening import SWEEP_MS, Acceptor, bind, run_later
 from stratalog.broker.loop_lag import watch_loop
 from stratalog.broker.memory import RequestMemory, answer_files_within
@@ -51,7 +52,13 @@ from stratalog.config.listeners import (
     parse_address,
 )
 from stratalog.config.settings import raise_together
-from stratalog.errors import ConfigError, DirectoryLockedError, DiskError, StratalogError
+from stratalog.errors import (
+    ConfigError,
+    DirectoryLockedError,
+    DiskError,
+    ForeignProtocolError,
+    StratalogError,
+)
 from stratalog.protocol.api import ApiKey
 from stratalog.replication.replica_manager import ReplicaManager
 from stratalog.storage.files import FileSystem
@@ -207,7 +214,7 @@ class Broker:
             handler_table(services),
             services.metrics,
             max_frame_bytes=self._config.socket_request_max_bytes,
-            report=_disconnected,
+            report=self._disconnected,
         )
         # What recovery found becomes durable before anybody is told of it.
         with suppress(DiskError):  # that directory has gone offline; the others serve
@@ -329,6 +336,15 @@ class Broker:
     def _flusher_of(self, log: Log) -> Flusher:
         return self._flushers[log.directory.rpartition("/")[0]]
 
+    def _disconnected(self, client: str, error: Exception) -> None:
+        if isinstance(error, ForeignProtocolError):
+            host = client.rpartition(":")[0]
+            self.services.notices.say(
+                "foreign_protocol", host, protocol=error.protocol, advice=error.advice
+            )
+        else:
+            log_event("client_disconnected", client=client, reason=str(error) or repr(error))
+
     # --- stopping -----------------------------------------------------------------------------
 
     async def stop(self) -> None:
@@ -375,6 +391,7 @@ def handler_table(services: Services) -> dict[ApiKey, Handler]:
         ConfigHandlers(services),
         ClusterHandlers(services),
         GroupHandlers(services),
+        UnservedHandlers(services),
     ):
         table.update(family.table())
     table.update(ApiVersionsHandlers(table).table())
@@ -383,7 +400,3 @@ def handler_table(services: Services) -> dict[ApiKey, Handler]:
 
 def _task_failed(error: Exception) -> None:
     log_event("task_failed", reason=str(error) or repr(error))
-
-
-def _disconnected(client: str, error: Exception) -> None:
-    log_event("client_disconnected", client=client, reason=str(error) or repr(error))

@@ -6,6 +6,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from stratalog.broker.client_notices import ClientNotices
 from stratalog.broker.memory import RequestMemory
 from stratalog.clock import Clock
 from stratalog.config import BrokerConfig
@@ -56,9 +57,11 @@ class Services:
 
     # What others compact, and the broker's own cleaner leaves alone meanwhile.
     outside_rounds: OutsideRounds = field(init=False)
+    notices: ClientNotices = field(init=False)
 
     def __post_init__(self) -> None:
         logs = self.logs
+        self.notices = ClientNotices(self.steady_clock)
         self.outside_rounds = OutsideRounds(
             lambda: logs.config, logs.directories, lambda: logs.cleaner
         )

@@ -24,3 +24,18 @@ class UnsupportedVersionError(ProtocolError):
     def __init__(self, api: str, version: int) -> None:
         super().__init__(api, version, -1, "is not supported")
         self.args = (api, version)
+
+
+class ForeignProtocolError(ProtocolError):
+    """Bytes of another protocol than Kafka's. ``farewell`` is what that protocol has for a refusal:
+    the only thing that the other side understands."""
+
+    def __init__(self, protocol: str, advice: str, farewell: bytes) -> None:
+        super().__init__(protocol, -1, -1, advice)
+        self.args = (protocol, advice, farewell)
+        self.protocol = protocol
+        self.advice = advice
+        self.farewell = farewell
+
+    def __str__(self) -> str:
+        return f"these are the bytes of {self.protocol}; {self.advice}"

@@ -14,6 +14,7 @@ from stratalog.broker.error_mapping import code_of
 from stratalog.broker.event_log import log_event
 from stratalog.broker.handlers.group_admin import GroupAdminHandlers
 from stratalog.broker.handlers.group_offsets import GroupOffsetHandlers
+from stratalog.broker.handlers.producer_ids import NO_TRANSACTIONS, refuse_transaction
 from stratalog.broker.requests import Handler, Request
 from stratalog.broker.services import Services
 from stratalog.coordinator.coordinator import GroupCoordinator
@@ -99,6 +100,9 @@ class GroupHandlers:
     def _coordinator(self, request: Request, key_type: int, key: str) -> "Coordinator":
         from stratalog.protocol.messages.find_coordinator import Coordinator
 
+        if key_type == _TRANSACTION_KEY:
+            code = refuse_transaction(self._services, request, key)
+            return Coordinator(key, _NO_NODE, "", _NO_NODE, code, NO_TRANSACTIONS)
         code = self._coordinator_error(key_type, key)
         if code is not ErrorCode.NONE:
             is_known = key_type in _KEY_TYPES
@@ -110,10 +114,6 @@ class GroupHandlers:
         )
 
     def _coordinator_error(self, key_type: int, key: str) -> ErrorCode:
-        if key_type == _TRANSACTION_KEY:
-            # There is no transaction coordinator. A client that is told so in so many words would
-            # go on looking for it; one that is not allowed to says so to its user.
-            return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         if key_type != _GROUP_KEY:
             return ErrorCode.INVALID_REQUEST
         services = self._services

@@ -13,6 +13,30 @@ from stratalog.protocol.messages.init_producer_id import (
     InitProducerIdResponse,
 )
 
+NO_TRANSACTIONS = (
+    "stratalog has no transactions: leave transactional.id out, for an idempotent producer"
+)
+_FIRST_WITH_BATCHES = 4
+
+
+def refuse_transaction(services: Services, request: Request, transactional_id: str) -> ErrorCode:
+    """Tell the operator of a producer with a transactional id; the code for its FindCoordinator.
+
+    Clients that ask for several coordinators in one request (Java, franz-go) give up at any error
+    and show the sentence that comes with it. Older versions of the request are those of clients
+    (librdkafka, kafka-python) that go on looking for ever unless they are not allowed to.
+    """
+    services.notices.say(
+        "transaction_refused",
+        request.client_host,
+        client_id=request.client_id,
+        transactional_id=transactional_id,
+        advice=NO_TRANSACTIONS,
+    )
+    if request.api_version >= _FIRST_WITH_BATCHES:
+        return ErrorCode.UNSUPPORTED_VERSION
+    return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
 
 class ProducerIdHandlers:
     """Ids come from blocks that the store has given away for good: what is left of a block when
@@ -30,11 +54,12 @@ class ProducerIdHandlers:
     ) -> InitProducerIdResponse | Coroutine[Any, Any, InitProducerIdResponse]:
         body: InitProducerIdRequest = request.body
         if body.transactional_id is not None:
-            # A client would try again for ever if it were told to look for a coordinator.
-            code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
             if body.transactional_id == "":
-                code = ErrorCode.INVALID_REQUEST
-            return _refusal(code)
+                return _refusal(ErrorCode.INVALID_REQUEST)
+            # There is no room for a sentence. A client would try again for ever if it were told
+            # to look for a coordinator.
+            refuse_transaction(self._services, request, body.transactional_id)
+            return _refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         if (body.producer_id < 0) != (body.producer_epoch < 0):
             return _refusal(ErrorCode.INVALID_REQUEST)
         for producer_id in self._block:

@@ -1,0 +1,68 @@
+"""Requests of what a broker here does not have, answered so that client and operator learn why.
+
+    SaslHandshake, SaslAuthenticate   as Kafka answers them on a plain listener
+    ConsumerGroupHeartbeat            as Kafka answers it with the feature group.version at 0
+
+Not to advertise these would leave some clients (librdkafka) asking in silence.
+"""
+
+from typing import TYPE_CHECKING
+
+from stratalog.broker.requests import Handler, Request
+from stratalog.broker.services import Services
+from stratalog.protocol.api import ApiKey
+from stratalog.protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from stratalog.protocol.messages.consumer_group_heartbeat import (
+        ConsumerGroupHeartbeatResponse,
+    )
+    from stratalog.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
+    from stratalog.protocol.messages.sasl_handshake import SaslHandshakeResponse
+
+NO_SASL = "there is no SASL on this port: give the client security.protocol=PLAINTEXT"
+NO_CONSUMER_PROTOCOL = (
+    "stratalog does not have the consumer group protocol; set group.protocol=classic"
+)
+
+
+class UnservedHandlers:
+    def __init__(self, services: Services) -> None:
+        self._notices = services.notices
+
+    def table(self) -> dict[ApiKey, Handler]:
+        return {
+            ApiKey.SASL_HANDSHAKE: self.sasl_handshake,
+            ApiKey.SASL_AUTHENTICATE: self.sasl_authenticate,
+            ApiKey.CONSUMER_GROUP_HEARTBEAT: self.consumer_group_heartbeat,
+        }
+
+    def sasl_handshake(self, request: Request) -> "SaslHandshakeResponse":
+        from stratalog.protocol.messages.sasl_handshake import SaslHandshakeResponse
+
+        self._notices.say("foreign_protocol", request.client_host, protocol="SASL", advice=NO_SASL)
+        return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+
+    def sasl_authenticate(self, request: Request) -> "SaslAuthenticateResponse":
+        from stratalog.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
+
+        self._notices.say("foreign_protocol", request.client_host, protocol="SASL", advice=NO_SASL)
+        return SaslAuthenticateResponse(
+            error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=NO_SASL
+        )
+
+    def consumer_group_heartbeat(self, request: Request) -> "ConsumerGroupHeartbeatResponse":
+        from stratalog.protocol.messages.consumer_group_heartbeat import (
+            ConsumerGroupHeartbeatResponse,
+        )
+
+        self._notices.say(
+            "consumer_refused",
+            request.client_host,
+            client_id=request.client_id,
+            group=request.body.group_id,
+            advice=NO_CONSUMER_PROTOCOL,
+        )
+        return ConsumerGroupHeartbeatResponse(
+            error_code=ErrorCode.UNSUPPORTED_VERSION, error_message=NO_CONSUMER_PROTOCOL
+        )
