@@ -5,6 +5,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from stratalog.broker.startup import OpenedBroker, open_broker
@@ -31,7 +32,12 @@ def opened(path: Path, server: Mapping[str, str] | None = None) -> OpenedBroker:
 
 
 def make_topic(
-    broker: OpenedBroker, name: str, configs: Mapping[str, str], ages_days: Sequence[float] = ()
+    broker: OpenedBroker,
+    name: str,
+    configs: Mapping[str, str],
+    ages_days: Sequence[float] = (),
+    *,
+    is_held: bool = False,
 ) -> uuid.UUID:
     """A topic of one partition, whose records have these ages; all have one key."""
     topic = broker.store.create_topic(NewTopic(name=name, configs={**SMALL, **configs}))
@@ -42,6 +48,9 @@ def make_topic(
         log.append_as_leader(build_batch(rows), leader_epoch=log.epochs.latest_epoch)
     broker.logs.flush_appended()
     log.raise_high_watermark(log.log_end_offset)
+    if is_held:
+        held = replace(broker.store.image.topic(name), is_held=True)
+        broker.store._put(held)
     return topic.topic_id
 
 

@@ -24,6 +24,7 @@ from stratalog.broker.admin_guard import AdminGuard
 from stratalog.broker.services import Endpoint, Services
 from stratalog.metadata.image import Update
 from stratalog.storage.layout import TopicPartition
+from stratalog.testing import ManualClock
 
 TOKEN = "a-token"
 WITH_TOKEN = {"Authorization": f"Bearer {TOKEN}"}
@@ -295,6 +296,29 @@ def test_the_offsets_of_the_named_topics_are_told_or_of_all(tmp_path: Path) -> N
     }
     assert len(every.json["partitions"]) == 6
     assert (none.status, none.json["error"]) == (404, "there is no topic 'none'")
+
+
+def test_what_the_next_check_of_retention_deletes_is_told_and_what_holds_the_rest(
+    tmp_path: Path,
+) -> None:
+    async def act() -> list[Answer]:
+        async with admin_port(tmp_path) as port:
+            await create_topic(port.services, "old", retention_ms="1")
+            await create_topic(port.services, "kept", retention_ms="-1")
+            for name in ("old", "kept"):
+                append(port.services, name, 0, count=3)
+            assert isinstance(port.services.logs.clock, ManualClock)
+            port.services.logs.clock.advance(86_400_000)
+            paths = ["/v1/retention", "/v1/retention?topic=none"]
+            return [await port.ask(path) for path in paths]
+
+    every, none = asyncio.run(act())
+    kept, old = every.json["partitions"]
+    assert (kept["topic"], kept["deletes"], kept["stays"]["hold"]) == ("kept", [], "no limit")
+    (going,) = old["deletes"]
+    assert (going["base_offset"], going["breach"], old["stays"]) == (0, "time", None)
+    assert old["freed_bytes"] == going["size_bytes"]
+    assert none.status == 404
 
 
 def test_the_status_tells_what_needs_a_person(tmp_path: Path) -> None:

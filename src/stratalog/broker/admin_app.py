@@ -7,6 +7,7 @@
     GET  /v1/topics/{name}           its partitions
     GET  /v1/offsets?topic=a&topic=b where the partitions begin and end; of all topics if none
     GET  /v1/usage                   what takes the disk, by topic and kind, and why it stays
+    GET  /v1/retention?topic=a       what the next check of retention would delete, and why
     POST /v1/topics/{name}/adopt     {"configs": {name: value}}: a held topic is held no more
     GET  /v1/leases                  what readers of the files hold
     POST /v1/leases                  {"holder": text, "seconds": 600,
@@ -39,7 +40,14 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from stratalog.broker import commit_admin, compaction_admin, lease_admin, overview, usage_admin
+from stratalog.broker import (
+    commit_admin,
+    compaction_admin,
+    lease_admin,
+    overview,
+    retention_admin,
+    usage_admin,
+)
 from stratalog.broker.admin_guard import AdminGuard
 from stratalog.broker.commit_admin import COMMIT_BODY_BYTES_MAX
 from stratalog.broker.committing import BrokerStoppingError
@@ -100,6 +108,11 @@ class AdminPages:
     async def offsets(self, request: Request) -> Response:
         names = request.query_params.getlist("topic")
         return _json_rows({}, "partitions", overview.offsets(self.services, names))
+
+    async def retention(self, request: Request) -> Response:
+        names = request.query_params.getlist("topic")
+        rows = retention_admin.next_deletions(self.services, names)
+        return _json_rows({}, "partitions", rows)
 
     async def groups(self, _request: Request) -> Response:
         return _json_rows({}, "groups", overview.groups(self.services))
@@ -189,6 +202,7 @@ def admin_app(pages: AdminPages, guard: AdminGuard) -> ASGIApp:
             Route("/v1/offsets", pages.offsets),
             Route("/v1/groups", pages.groups),
             Route("/v1/usage", pages.usage),
+            Route("/v1/retention", pages.retention),
             Route("/v1/topics/{name}/adopt", pages.adopt, methods=["POST"]),
             Route("/v1/leases", pages.leases),
             Route("/v1/leases", pages.grant_lease, methods=["POST"]),
