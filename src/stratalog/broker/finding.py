@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from stratalog.errors import CorruptBatchError, CorruptFileError
-from stratalog.metadata.adoption import FoundDirectory, FoundReplica
+from stratalog.metadata.adoption import FoundDirectory, FoundReplica, StrayReplica
 from stratalog.records import BatchHeader, find_valid_batch, read_header, read_headers
 from stratalog.records._kernels import crc32c
 from stratalog.storage.checkpoint import read_epochs, read_topic_id
@@ -21,6 +21,7 @@ from stratalog.storage.layout import (
     LEADER_EPOCH_CHECKPOINT,
     PARTITION_METADATA,
     SNAPSHOT_SUFFIX,
+    STRAY_DIRECTORY,
     ReplicaDirectoryName,
     segment_file,
 )
@@ -53,6 +54,7 @@ class _Seen:
 def find_directory(directory: LogDirectory) -> FoundDirectory:
     """The replicas in a directory and whose they are: enough for reconciliation."""
     identity = directory.identity()
+    replicas = directory.replicas()
     return FoundDirectory(
         path=directory.path,
         replicas=tuple(
@@ -61,7 +63,18 @@ def find_directory(directory: LogDirectory) -> FoundDirectory:
                 partition=name.topic_partition.partition,
                 topic_id=_topic_id(directory.files, path),
             )
-            for path, name in _replicas(directory)
+            for path, name in replicas
+            if not name.state
+        ),
+        strays=tuple(
+            StrayReplica(
+                directory.path,
+                path.removeprefix(f"{directory.path}/"),
+                _topic_id(directory.files, path),
+                name.topic_partition.partition,
+            )
+            for path, name in replicas
+            if name.state == STRAY_DIRECTORY
         ),
         cluster_id=identity.cluster_id if identity else "",
         node_id=identity.node_id if identity else None,

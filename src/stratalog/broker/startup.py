@@ -4,7 +4,8 @@ The order is what makes it safe. (1) The locks of all log directories are taken;
 is read, and a start that is refused has changed nothing. (2) The metadata store is opened, in the
 directory that has it. (3) If it is empty, what is there is adopted: one transaction, from which on
 the store decides. (4) Else the directories are held against it: what it does not know becomes a
-stray, what was being deleted or created is finished. (5) The logs are opened. (6) Leader epochs go
+stray, what was being deleted or created is finished. If Apache Kafka had the directory meanwhile,
+what its controller has written is taken over first. (5) The logs are opened. (6) Leader epochs go
 on as they are, and are raised only where a log has lost what somebody may have read. (7) The
 producer ids that are given out next are above those that the logs know.
 
@@ -17,12 +18,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from math import inf
 
+from stratalog.broker.continuation import (
+    go_on_with_epochs,
+    go_on_with_producer_ids,
+    read_before,
+)
 from stratalog.broker.finding import find_directory, survey_directory
 from stratalog.clock import Clock, SystemClock
 from stratalog.config import BrokerConfig, TopicConfig
-from stratalog.directories.controller_log import read_controller
+from stratalog.directories.controller_log import controller_state, read_controller
 from stratalog.errors import (
     ConfigError,
     DiskError,
@@ -30,9 +35,15 @@ from stratalog.errors import (
     StorageError,
     StratalogError,
 )
-from stratalog.metadata import MetadataImage, PartitionChange, TopicState
+from stratalog.metadata import MetadataImage, TopicState
 from stratalog.metadata.adoption import FoundDirectory, FoundReplica, plan_adoption
-from stratalog.metadata.reconciliation import PlacedReplica, Reconciliation, reconcile
+from stratalog.metadata.following import followed_controller, plan_following
+from stratalog.metadata.reconciliation import (
+    PlacedReplica,
+    Reconciliation,
+    reconcile,
+    strays_to_take_back,
+)
 from stratalog.metadata.server_configs import server_configs
 from stratalog.metadata.sqlite_store import (
     IN_MEMORY,
@@ -40,12 +51,9 @@ from stratalog.metadata.sqlite_store import (
     METADATA_POINTER,
     SqliteMetadataStore,
 )
-from stratalog.storage.checkpoint import EpochEntry
 from stratalog.storage.directory import Identity, LogDirectory, acquire_all, for_each_online
-from stratalog.storage.epochs import assign_together
 from stratalog.storage.files import FileSystem, OsFileSystem, read_file, replace_file
 from stratalog.storage.layout import (
-    CLEAN_SHUTDOWN_FILE,
     DELETE_DIRECTORY,
     LOCK_FILE,
     STRAY_DIRECTORY,
@@ -116,11 +124,15 @@ def open_broker(
         if not is_remembered and not files.exists(path):
             path = IN_MEMORY
         store = SqliteMetadataStore.open(path, broker=config, is_for_a_moment=is_for_a_moment)
-        return _Opening(config, store, directories, clock or SystemClock()).run(
+        opening = _Opening(
+            config,
+            store,
+            directories,
+            clock or SystemClock(),
             is_config_known=is_config_known,
-            is_threaded=is_threaded,
             is_for_a_moment=is_for_a_moment,
         )
+        return opening.run(is_threaded=is_threaded)
     except BaseException:
         if store is not None:
             store.close()
@@ -221,8 +233,13 @@ class _Opening:
         store: SqliteMetadataStore,
         directories: Sequence[LogDirectory],
         clock: Clock,
+        *,
+        is_config_known: bool,
+        is_for_a_moment: bool,
     ) -> None:
+        self._is_for_a_moment = is_for_a_moment
         self._config = config
+        self._is_config_known = is_config_known
         self._store = store
         self._directories = directories
         self._clock = clock
@@ -230,14 +247,12 @@ class _Opening:
         self._notes: list[str] = []
         self._held: dict[str, str] = {}
 
-    def run(
-        self, *, is_config_known: bool, is_threaded: bool, is_for_a_moment: bool
-    ) -> OpenedBroker:
+    def run(self, *, is_threaded: bool) -> OpenedBroker:
         if self._is_first:
-            self._adopt(is_config_known=is_config_known)
+            self._adopt()
         self._check_node()
         plan = self._reconcile()
-        if not is_for_a_moment:
+        if not self._is_for_a_moment:
             self._store.note_server_configs(server_configs(self._config))
         image = self._store.image
         known = _TopicConfigs(self._store)
@@ -251,14 +266,15 @@ class _Opening:
             directories=self._directories,
             is_threaded=is_threaded,
         )
-        was_read = self._read_before()
+        was_read = read_before(
+            self._online, is_certain=self._is_first or self._config.log_flush_on_ack
+        )
         logs.start()
         try:
             self._create(logs, plan)
             self._name(logs)
-            self._go_on_with_epochs(logs, was_read)
-            self._go_on_with_producer_ids(logs)
-            for_each_online(self._directories, self._assign_epochs)
+            go_on_with_epochs(self._store, logs, was_read)
+            go_on_with_producer_ids(self._store, logs)
         except BaseException:
             logs.shutdown()
             raise
@@ -274,7 +290,7 @@ class _Opening:
 
     # --- whose it is, and what is there -------------------------------------------------------
 
-    def _adopt(self, *, is_config_known: bool) -> None:
+    def _adopt(self) -> None:
         for each in self._directories:
             if not each.is_online:
                 raise LogDirectoryError(
@@ -282,11 +298,12 @@ class _Opening:
                     "there wholly"
                 )
         found = [survey_directory(each, self._notes) for each in self._online]
+        state, cluster = controller_state(self._online), read_controller(self._online)
         adoption = plan_adoption(
             found,
-            cluster=read_controller(self._online),
+            cluster=cluster,
             broker=self._config,
-            is_broker_config_known=is_config_known,
+            is_broker_config_known=self._is_config_known,
             node_id=self._config.stated_node_id,
         )
         self._notes += adoption.notes
@@ -299,7 +316,8 @@ class _Opening:
                 directory.assign_identity(identity)
         # Nor is one whose file names no cluster, unless it says where its metadata is.
         self._leave_pointers()
-        self._store.initialize(adoption.cluster_id, adoption.node_id, adoption.update)
+        followed = None if cluster is None else followed_controller(cluster, state)
+        self._store.initialize(adoption.cluster_id, adoption.node_id, adoption.update, followed)
 
     def _check_node(self) -> None:
         stated, known = self._config.stated_node_id, self._store.image.node_id
@@ -331,10 +349,13 @@ class _Opening:
         )
 
     def _reconcile(self) -> Reconciliation:
-        found = []
-        for_each_online(self._directories, lambda each: found.append(find_directory(each)))
+        found = self._find()
         for directory in found:
             self._check_owner(directory)
+        if not self._is_first:
+            self._follow(found)
+        if self._take_back_strays(found):
+            found = self._find()
         plan = reconcile(self._store.image, found)
         self._set_aside(plan.strays, STRAY_DIRECTORY)
         for stray in plan.strays:
@@ -345,6 +366,46 @@ class _Opening:
         for missing in plan.missing:
             self._notes.append(f"the directory of {missing} is gone or cannot be used")
         return plan
+
+    def _find(self) -> list[FoundDirectory]:
+        found: list[FoundDirectory] = []
+        for_each_online(self._directories, lambda each: found.append(find_directory(each)))
+        return found
+
+    def _follow(self, found: Sequence[FoundDirectory]) -> None:
+        """Take over what Apache Kafka's controller has written since it was last looked at."""
+        state, before = controller_state(self._online), self._store.followed
+        if not state or (before is not None and before.state == state):
+            return
+        cluster = read_controller(self._online)
+        if cluster is None:
+            return
+        following = plan_following(
+            self._store.image,
+            cluster,
+            before,
+            found,
+            broker=self._store.static_broker,
+            is_broker_config_known=self._is_config_known,
+        )
+        self._store.follow(following.update, followed_controller(cluster, state))
+        self._notes += following.notes
+        self._held.update(following.held)
+
+    def _take_back_strays(self, found: Sequence[FoundDirectory]) -> bool:
+        """Give replicas their names again that Apache Kafka has set aside; whether there were any.
+        While a directory is offline it may hold the partition's own replica."""
+        if len(self._online) < len(self._directories):
+            return False
+        taken = strays_to_take_back(self._store.image, found)
+        for stray, replica in taken:
+            (directory,) = [each for each in self._online if each.path == stray.path]
+            key = TopicPartition(replica.topic, replica.partition)
+            target = f"{stray.path}/{replica_directory(key)}"
+            directory.files.rename(f"{stray.path}/{stray.name}", target)
+            directory.files.sync_directory(stray.path)
+            self._notes.append(f"{stray.path}/{stray.name} is {replica} again")
+        return bool(taken)
 
     def _set_aside(self, placed: Sequence[PlacedReplica], state: str) -> None:
         """Rename directories, durably before the store forgets about them."""
@@ -403,59 +464,6 @@ class _Opening:
                     log.assign_topic_id(topic.topic_id)
                 except DiskError as error:
                     log.fail(error)
-
-    def _read_before(self) -> dict[TopicPartition, float]:
-        """Up to where each log may have been read, as far as that is known before it is opened. If
-        records were told before they were on disk, a stop that was not clean leaves that open."""
-        was_read: dict[TopicPartition, float] = {}
-        for each in self._online:
-            was_closed = each.files.exists(f"{each.path}/{CLEAN_SHUTDOWN_FILE}")
-            is_certain = was_closed or self._is_first or self._config.log_flush_on_ack
-            for key, offset in each.high_watermarks().items():
-                was_read[key] = offset if is_certain else inf
-        return was_read
-
-    def _go_on_with_epochs(
-        self, logs: LogManager, was_read: Mapping[TopicPartition, float]
-    ) -> None:
-        """An epoch is continued, whoever led in it. Where a log ends below where it may have been
-        read, a new one begins: readers learn from it that records are gone. No other start begins
-        one: Apache Kafka's controllers do not hear of it, and clients take an epoch of theirs for
-        old that is below one that they have seen."""
-        node_id = self._store.image.node_id
-        changes = []
-        for log in logs:
-            key = log.topic_partition
-            topic = self._store.image.topics.get(key.topic)
-            if topic is None or node_id not in topic.partition(key.partition).isr:
-                continue
-            stored, latest = topic.partition(key.partition).leader_epoch, log.epochs.latest_epoch
-            is_short = log.log_end_offset < was_read.get(key, 0)
-            if latest > stored or is_short:
-                above = max(stored, latest) if is_short else latest - 1
-                changes.append(
-                    PartitionChange(
-                        name=key.topic,
-                        partition=key.partition,
-                        leader=node_id,
-                        leader_epoch_above=above,
-                    )
-                )
-        self._store.change_partitions(changes)
-
-    def _go_on_with_producer_ids(self, logs: LogManager) -> None:
-        seen = max((each.producer_id for log in logs for each in log.producers), default=-1)
-        self._store.go_on_with_producer_ids(seen)
-
-    def _assign_epochs(self, directory: LogDirectory) -> None:
-        image = self._store.image
-        wanted = []
-        for key, log in directory.logs.items():
-            partition = image.topics[key.topic].partitions[key.partition]
-            if partition.leader == image.node_id:
-                entry = EpochEntry(partition.leader_epoch, log.log_end_offset)
-                wanted.append((log.epochs, entry))
-        assign_together(directory.files, directory.path, wanted)
 
     def _leave_pointers(self) -> None:
         if self._store.path == IN_MEMORY:

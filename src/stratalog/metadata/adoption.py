@@ -60,13 +60,24 @@ class FoundReplica:
         return f"{self.topic}-{self.partition}"
 
 
+@dataclass(frozen=True, slots=True)
+class StrayReplica:
+    """A replica that was set aside in the log directory ``path``, under ``name``."""
+
+    path: str
+    name: str
+    topic_id: uuid.UUID | None
+    partition: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundDirectory:
     """A log directory: its ``meta.properties``, its replicas (neither deleted, future nor stray),
-    and the largest producer id that any snapshot or batch in it names."""
+    the strays, and the largest producer id that any snapshot or batch in it names."""
 
     path: str
     replicas: tuple[FoundReplica, ...] = ()
+    strays: tuple[StrayReplica, ...] = ()
     cluster_id: str = ""
     node_id: int | None = None
     directory_id: uuid.UUID | None = None

@@ -82,6 +82,11 @@ class _Record(NamedTuple):
     value: bytes | None
 
 
+def is_metadata_file(name: str) -> bool:
+    """Whether a file of that name holds records of the controller."""
+    return bool(_LOG.fullmatch(name) or _SNAPSHOT.fullmatch(name))
+
+
 def read_cluster_metadata(
     names: Iterable[str], read: Callable[[str], Buffer]
 ) -> ClusterMetadata | None:

@@ -4,10 +4,11 @@ Pure, and the store decides: a directory that it does not know is set aside as a
 a topic; one whose topic is being deleted is deleted; one that it misses is named.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stratalog.metadata.adoption import FoundDirectory, FoundReplica
+from stratalog.metadata.adoption import FoundDirectory, FoundReplica, StrayReplica
 from stratalog.metadata.image import MetadataImage, TopicMetadata, TopicState
 
 
@@ -56,6 +57,25 @@ def reconcile(image: MetadataImage, found: Sequence[FoundDirectory]) -> Reconcil
         to_create=tuple(replica for topic, replica in absent if _is_being_created(topic)),
         missing=tuple(replica for topic, replica in absent if not _is_being_created(topic)),
     )
+
+
+def strays_to_take_back(
+    image: MetadataImage, found: Sequence[FoundDirectory]
+) -> list[tuple[StrayReplica, FoundReplica]]:
+    """The strays that are replicas of a topic: Apache Kafka sets aside what its controllers have
+    not heard of. None where the partition has a directory, or more than one stray."""
+    here = {(each.topic, each.partition) for directory in found for each in directory.replicas}
+    wanted: dict[tuple[str, int], list[tuple[StrayReplica, FoundReplica]]] = defaultdict(list)
+    for stray in (each for directory in found for each in directory.strays):
+        topic = None if stray.topic_id is None else image.topics_by_id.get(stray.topic_id)
+        if topic is not None:
+            # Not by the name of the directory, in which a long name of a topic is cut short.
+            replica = FoundReplica(
+                topic=topic.name, partition=stray.partition, topic_id=topic.topic_id
+            )
+            if (topic.name, stray.partition) not in here and _is_known(image, replica):
+                wanted[topic.name, stray.partition].append((stray, replica))
+    return [each[0] for each in wanted.values() if len(each) == 1]
 
 
 def _is_being_created(topic: TopicMetadata) -> bool:

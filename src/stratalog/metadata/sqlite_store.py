@@ -31,6 +31,7 @@ from stratalog.errors import (
 )
 from stratalog.metadata import dynamic_configs, topics
 from stratalog.metadata.dynamic_configs import ConfigChange, effective_broker
+from stratalog.metadata.following import FollowedController
 from stratalog.metadata.image import (
     CLUSTER_DEFAULT,
     NODE_ID_MAX,
@@ -52,8 +53,11 @@ from stratalog.metadata.store import Listener
 from stratalog.metadata.tables import (
     VERSION,
     BadRowsError,
+    create_missing_tables,
     create_tables,
+    read_followed,
     read_image,
+    write_followed,
     write_update,
 )
 from stratalog.metadata.topics import NewTopic, PartitionChange
@@ -173,14 +177,31 @@ class SqliteMetadataStore:
 
     # --- changing -----------------------------------------------------------------------------
 
-    def initialize(self, cluster_id: str, node_id: int, update: Update | None = None) -> None:
+    def initialize(
+        self,
+        cluster_id: str,
+        node_id: int,
+        update: Update | None = None,
+        followed: FollowedController | None = None,
+    ) -> None:
         """Say whose metadata this is, and with what it begins. Only once, and all or nothing."""
         with self._lock:
             if self._image is not None:
                 raise MetadataStoreError(f"{self.path} belongs to {self._image.cluster_id} already")
             nodes = (node_id,) if self._nodes is None else self._nodes
             empty = MetadataImage(cluster_id=cluster_id, node_id=node_id, nodes=nodes)
-            self._commit(empty, update or Update())
+            self._commit(empty, update or Update(), followed)
+
+    @property
+    def followed(self) -> FollowedController | None:
+        """What Kafka's controller had written when its log was last read; None if it never was."""
+        with self._lock, _translated(self.path):
+            return read_followed(self._usable())
+
+    def follow(self, update: Update, followed: FollowedController) -> None:
+        """Take over what Kafka's controller has written since, in one step."""
+        with self._lock:
+            self._commit(self.image, update, followed)
 
     def create_topics(
         self, wanted: Sequence[NewTopic], *, validate_only: bool = False
@@ -347,13 +368,17 @@ class SqliteMetadataStore:
         if not validate_only:
             self._commit(self.image, update)
 
-    def _commit(self, before: MetadataImage, update: Update) -> None:
+    def _commit(
+        self, before: MetadataImage, update: Update, followed: FollowedController | None = None
+    ) -> None:
         connection = self._usable()
         after = apply_update(before, update)
         try:
             with _translated(self.path):
                 connection.execute("BEGIN IMMEDIATE")
                 write_update(connection, before, after, update)
+                if followed is not None:
+                    write_followed(connection, followed)
                 connection.execute("COMMIT")
         except BaseException as error:
             self._abandon(connection, error)
@@ -401,6 +426,8 @@ def _prepare(connection: sqlite3.Connection, path: str) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version == 0:
         create_tables(connection)
+    if version in (0, VERSION):
+        create_missing_tables(connection)
     connection.execute("COMMIT")
     if version == 0:
         if path != IN_MEMORY:

@@ -7,6 +7,7 @@
     broker_configs   node (-1: all of them), name, text
     server_configs   one row: what the broker was started with last, as JSON; the table is made when
                      a broker first notes it, and a release that does not know it passes it over
+    followed         one row: what the log of Kafka's controller said when it was last read
 
 ``user_version`` is the version of this layout. SQLite keeps no checksums, so rows carry their own
 (CRC-32 of their values; of a topic also its configs and how many partitions it has, of the cluster
@@ -23,6 +24,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from stratalog.metadata.following import FollowedController, FollowedTopic
 from stratalog.metadata.image import (
     CLUSTER_DEFAULT,
     MetadataImage,
@@ -88,6 +90,14 @@ CREATE TABLE IF NOT EXISTS server_configs (
     crc INTEGER NOT NULL
 )
 """
+# Not in the first layouts: made when it is missed.
+_FOLLOWED = """
+CREATE TABLE IF NOT EXISTS followed (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    content TEXT NOT NULL,
+    crc INTEGER NOT NULL
+)
+"""
 
 
 class BadRowsError(Exception):
@@ -101,6 +111,11 @@ def _crc(*values: object) -> int:
 def _check(crc: int, *values: object) -> None:
     if crc != _crc(*values):
         raise BadRowsError(f"a row does not carry its checksum: {values[:4]}")
+
+
+def create_missing_tables(connection: sqlite3.Connection) -> None:
+    """Those that a store of an older release has not."""
+    connection.execute(_FOLLOWED)
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
@@ -223,7 +238,45 @@ def _format_nodes(nodes: Iterable[int]) -> str:
     return ",".join(map(str, nodes))
 
 
+def read_followed(connection: sqlite3.Connection) -> FollowedController | None:
+    row = connection.execute("SELECT content, crc FROM followed").fetchone()
+    if row is None:
+        return None
+    content, crc = row
+    _check(crc, content)
+    told = json.loads(content)
+    return FollowedController(
+        state=told["state"],
+        topics={
+            uuid.UUID(topic_id): FollowedTopic(
+                name=name, leader_epochs=tuple(epochs), configs=configs
+            )
+            for topic_id, (name, epochs, configs) in told["topics"].items()
+        },
+        broker_configs={
+            CLUSTER_DEFAULT if int(node) == _ALL_NODES else int(node): configs
+            for node, configs in told["broker_configs"].items()
+        },
+    )
+
+
 # --- writing -------------------------------------------------------------------------------------
+
+
+def write_followed(connection: sqlite3.Connection, followed: FollowedController) -> None:
+    content = json.dumps(
+        {
+            "state": followed.state,
+            "topics": {
+                str(topic_id): (topic.name, topic.leader_epochs, dict(topic.configs))
+                for topic_id, topic in followed.topics.items()
+            },
+            "broker_configs": {
+                _node(node): dict(each) for node, each in followed.broker_configs.items()
+            },
+        }
+    )
+    connection.execute("INSERT OR REPLACE INTO followed VALUES (1, ?, ?)", (content, _crc(content)))
 
 
 def write_update(
