@@ -272,6 +272,28 @@ def test_a_key_in_the_wrong_place_forbids_to_go_by_keys(tmp_path: Path) -> None:
     assert "the default partitioner would have put" in plan.notes[0]
 
 
+@pytest.mark.parametrize("keys_per_segment", [5, 40])
+def test_keys_prune_where_compaction_has_left_the_first_segments_empty(
+    tmp_path: Path, keys_per_segment: int
+) -> None:
+    for number in range(2):
+        keys = [k for n in range(999) if partition_of(k := b"%d" % n, 2) == number]
+        directory = tmp_path / f"orders-{number}"
+        directory.mkdir()
+        for place in range(12):
+            part = keys[place * keys_per_segment : (place + 1) * keys_per_segment]
+            content = build_batch([Record(key, b"v") for key in part], base_offset=100 * place)
+            is_empty = place < 3 or place == 11  # as the active one is, after it was rolled
+            path = directory / f"{100 * place:020d}.log"
+            path.write_bytes(b"" if is_empty else content)
+    where = Where(keys=frozenset((b"900",)), is_partitioned_by_key=True)
+
+    plan = plan_scan(snapshot_of(tmp_path), where=where)
+
+    kept = [each.bytes_kept > 0 for each in plan.partitions]
+    assert kept == [number == partition_of(b"900", 2) for number in range(2)]
+
+
 def test_murmur2_is_the_java_clients() -> None:
     # From the tests of org.apache.kafka.common.utils.Utils.
     known = {

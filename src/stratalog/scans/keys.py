@@ -26,6 +26,7 @@ _SAMPLE_BYTES_MAX = 4 << 20
 _KEYS_MIN = 32
 _KEYS_WANTED = 2 * _KEYS_MIN  # some partitions have fewer than their share
 _BATCHES_MAX = 64
+_SEGMENTS_MAX = 64
 
 
 def murmur2(key: bytes) -> int:
@@ -90,14 +91,19 @@ def place_keys(
 def _sample(
     files: FileSystem, partition: PartitionSnapshot, wanted: int
 ) -> tuple[set[bytes], set[bytes]]:
-    """Keys of the oldest segment, and of the newest."""
+    """Keys of the oldest segments that have any, and of the newest. Compaction leaves the first
+    segments of a log empty, or with few keys."""
     segments = partition.segments
-    if not len(segments):
-        return set(), set()
-    oldest = _first_keys(files, partition.directory, segments[0], wanted)
-    if len(segments) == 1:
+    filled = [place for place, size in enumerate(segments.sizes_bytes) if size]
+    oldest: set[bytes] = set()
+    for place in filled[:_SEGMENTS_MAX]:
+        missing = wanted - len(oldest)
+        oldest |= _first_keys(files, partition.directory, segments[place], missing)
+        if len(oldest) >= wanted:
+            break
+    if len(filled) < 2:
         return oldest, set()
-    return oldest, _first_keys(files, partition.directory, segments[len(segments) - 1], 1)
+    return oldest, _first_keys(files, partition.directory, segments[filled[-1]], 1)
 
 
 def _first_keys(
