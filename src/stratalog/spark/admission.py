@@ -6,6 +6,11 @@ checkpoints, it is what Spark's Kafka source writes, topics and partitions alway
     {"orders": {"0": 42, "1": 17}}
 
 Spark compares positions as text: the same position must always be the same text.
+
+A topic that is deleted and made anew is another one. So a position tells the ids of its topics too,
+as topics without a partition, which Spark's Kafka source and older releases pass over:
+
+    {"orders": {"0": 42, "1": 17}, "orders#rL6vV5KoTnuRWs_1A9d0Zg": {}}
 """
 
 import math
@@ -17,17 +22,32 @@ from stratalog.scans.errors import ScanOptionError
 from stratalog.storage.layout import TopicPartition
 
 Offsets = Mapping[TopicPartition, int]
+# In no name of a topic.
+_ID_MARK = "#"
 OFFSET_MAX = (1 << 63) - 1
 
 DEFAULT_MAX_TRIGGER_DELAY_MS = 15 * 60 * 1000  # of Spark's Kafka source
 
 
-def offsets_to_json(offsets: Offsets) -> dict[str, dict[str, int]]:
-    """A position as JSON: topics by name, partitions by number (``"2"`` before ``"10"``)."""
+def offsets_to_json(
+    offsets: Offsets, topic_ids: Mapping[str, str] | None = None
+) -> dict[str, dict[str, int]]:
+    """A position as JSON: topics by name, partitions by number (``"2"`` before ``"10"``), then
+    the ids of those topics."""
     by_topic: dict[str, dict[str, int]] = {}
     for each in sorted(offsets):
         by_topic.setdefault(each.topic, {})[str(each.partition)] = offsets[each]
-    return by_topic
+    known = topic_ids or {}
+    ids: dict[str, dict[str, int]] = {
+        f"{topic}{_ID_MARK}{known[topic]}": {} for topic in by_topic if topic in known
+    }
+    return {**by_topic, **ids}
+
+
+def topic_ids_from_json(found: Mapping[str, Any]) -> dict[str, str]:
+    """The ids that a position tells, by topic; none in one of Spark's Kafka source."""
+    parts = (name.partition(_ID_MARK) for name in found)
+    return {topic: topic_id for topic, mark, topic_id in parts if mark}
 
 
 def offsets_from_json(found: Mapping[str, Any]) -> dict[TopicPartition, int]:

@@ -11,7 +11,7 @@
 The first four cases are those in which Spark's Kafka source reports a loss.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from stratalog.scans.absences import absence_errors
@@ -26,6 +26,7 @@ _WHAT_TO_DO = (
 )
 _OVERTAKEN = "retention (or a delete request) took them before they were read"
 _OFFSET_MAX = 2**63 - 1
+_REMADE = "the topic was made anew, and what they were of is gone"
 _BEGAN_LATE = "the partition is new to this query and does not begin at 0"
 _WENT_BACK = "the log now ends before them: it was truncated, or the topic was made anew"
 _GONE = "the partition is gone"
@@ -43,6 +44,24 @@ class PartitionGoneError(ScanError):
         return (
             f"{self.topic_partition} is gone; it had been read up to offset {self.offset}, and "
             f"whatever came after that is lost: {_WHAT_TO_DO}"
+        )
+
+
+class TopicRemadeError(ScanError):
+    """A stream's position is of another topic than the one that now has its name."""
+
+    def __init__(self, topic: str, known_id: str, found_id: str) -> None:
+        super().__init__(topic, known_id, found_id)
+        self.topic = topic
+        self.known_id = known_id
+        self.found_id = found_id
+
+    def __str__(self) -> str:
+        return (
+            f"topic {self.topic!r} was deleted and made anew: the query has read the one with the "
+            f"id {self.known_id}, and the directory holds one with the id {self.found_id}; "
+            'set failOnDataLoss to "false" to read that one from its beginning, or start anew '
+            "with another checkpointLocation"
         )
 
 
@@ -93,11 +112,17 @@ def find_losses(position: Offsets, spans: Spans, last_ends: Offsets) -> Iterator
             yield _lost(each, end, reached, _WENT_BACK)
 
 
-def find_losses_of_batch(start: Offsets, end: Offsets, spans: Spans) -> Iterator[ScanError]:
-    """Losses of a batch [start, end) that is written down and about to be read."""
+def find_losses_of_batch(
+    start: Offsets, end: Offsets, spans: Spans, *, remade: Collection[str] = ()
+) -> Iterator[ScanError]:
+    """Losses of a batch [start, end) that is written down and about to be read; ``remade`` are
+    topics that were made anew since it was."""
     for each in sorted(end):
         first, last = start.get(each, 0), end[each]
         if first >= last:
+            continue
+        if each.topic in remade:
+            yield _lost(each, first, last, _REMADE)
             continue
         span = spans.get(each)
         if span is None:

@@ -18,7 +18,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -39,15 +39,23 @@ from stratalog.spark.admission import (
     limit_offsets,
     offsets_from_json,
     offsets_to_json,
+    topic_ids_from_json,
 )
 from stratalog.spark.batch import TaskPartition, plan_tasks, read_partition
 from stratalog.spark.groups import Commits, GroupOffsets, make_commits
-from stratalog.spark.losses import Span, Spans, find_losses, find_losses_of_batch
+from stratalog.spark.losses import (
+    Span,
+    Spans,
+    TopicRemadeError,
+    find_losses,
+    find_losses_of_batch,
+)
 from stratalog.spark.offsets import PartitionRanges, resolve_starts
 from stratalog.spark.options import SourceOptions
 from stratalog.spark.plain import plainly
 from stratalog.spark.polling import Sleep
 from stratalog.spark.schema import check_schema
+from stratalog.spark.topic_ids import TopicIds, made_anew
 from stratalog.spark.versions import (
     ReadAllAvailable,
     ReadLimit,
@@ -145,7 +153,7 @@ class StratalogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
                     if initial[each] == found.end_offset(options.isolation)
                 ),
             )
-        return offsets_to_json(initial)
+        return offsets_to_json(initial, self._watch.ids_of(snapshot))
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """One of the limits, for Spark has no way to say several; the others hold nevertheless.
@@ -168,16 +176,33 @@ class StratalogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
             self._watch.reached = position
             self._finished(start)
         looks = self._watch.looks
-        end = self._next_end(position, limit, first)
-        if end == position and first is None and self._frozen is None and self.looks == looks:
+        end = self._next_position(start, limit, first)
+        if end == start and first is None and self._frozen is None and self.looks == looks:
             # Nothing new is only ever said of a look that came after the question, so that
             # processAllAvailable() keeps its promise.
             self._watch.wait()
-            end = self._next_end(position, limit, first)
-        return offsets_to_json(end)
+            end = self._next_position(start, limit, first)
+        return end
 
-    def _next_end(self, position: Offsets, limit: ReadLimit, first: FirstBatch | None) -> Offsets:
-        """Where a batch from ``position`` ends; the same if there is to be none yet."""
+    def _next_position(self, start: Json, limit: ReadLimit, first: FirstBatch | None) -> Json:
+        """Where a batch from ``start`` ends; the very same if there is to be none yet."""
+        position, known = offsets_from_json(start), topic_ids_from_json(start)
+        self._watch.latest()
+        remade = list(made_anew(known, self._watch.topic_ids))
+        found = self._watch.topic_ids
+        self._report(TopicRemadeError(each, known[each], found[each]) for each in remade)
+        if remade:
+            self._watch.note_remade(remade)
+            position = _without(position, remade)
+        end = self._next_end(position, limit, first)
+        if end is None or (end == position and not remade):
+            return start
+        return offsets_to_json(end, {**known, **self._watch.topic_ids})
+
+    def _next_end(
+        self, position: Offsets, limit: ReadLimit, first: FirstBatch | None
+    ) -> Offsets | None:
+        """Where a batch from ``position`` ends; None if it is to wait for more."""
         spans = self._spans(position)
         self._report(find_losses(position, spans, self._watch.last_ends))
         begin = {
@@ -191,7 +216,7 @@ class StratalogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         if first is not None and first.start == position:
             end = first.settle(end)
         if self._should_wait(count_new(begin, end)):
-            return position
+            return None
         return self._limit(begin, end, limit)
 
     @property
@@ -271,6 +296,8 @@ class StratalogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
 
     def _plan(self, start: Json, end: Json) -> PlannedBatch:
         first, last = offsets_from_json(start), offsets_from_json(end)
+        ids = topic_ids_from_json(end)
+        first = _without(first, list(made_anew(topic_ids_from_json(start), ids)))
         asked = {
             each: (first.get(each, 0), offset)
             for each, offset in last.items()
@@ -279,7 +306,7 @@ class StratalogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         # Held before it is looked at: what the snapshot shows cannot go any more.
         lease_ids = self._hold(asked)
         try:
-            tasks = self._plan_tasks(first, last, asked)
+            tasks = self._plan_tasks(first, last, asked, ids)
         except BaseException:
             release(self._watch.log_directory(), lease_ids)
             raise
@@ -291,11 +318,12 @@ class StratalogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         return PlannedBatch(start, end, partitions, lease_ids)
 
     def _plan_tasks(
-        self, start: Offsets, end: Offsets, asked: PartitionRanges
+        self, start: Offsets, end: Offsets, asked: PartitionRanges, ids: TopicIds
     ) -> Sequence[ScanTask]:
         for attempt in range(_PLANS_MAX):
             snapshot = self._watch.snapshot(asked)
-            ranges = self._ranges(start, end, self._watch.spans(snapshot, end))
+            remade = list(made_anew(ids, self._watch.ids_of(snapshot)))
+            ranges = self._ranges(start, end, self._watch.spans(snapshot, end), remade)
             try:
                 return plan_tasks(self._options, _reaching(snapshot, ranges), ranges).tasks
             except DiskError:
@@ -304,11 +332,15 @@ class StratalogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
                     raise
         raise AssertionError("the last attempt returns or raises")
 
-    def _ranges(self, start: Offsets, end: Offsets, spans: Spans) -> PartitionRanges:
-        """What there is of a batch that is written down."""
-        self._report(find_losses_of_batch(start, end, spans))
+    def _ranges(
+        self, start: Offsets, end: Offsets, spans: Spans, remade: Collection[str]
+    ) -> PartitionRanges:
+        """What there is of a batch that is written down; ``remade`` topics are others by now."""
+        self._report(find_losses_of_batch(start, end, spans, remade=remade))
         ranges = {}
         for each, span in spans.items():
+            if each.topic in remade:
+                continue
             first = max(start.get(each, 0), span.start_offset)
             last = min(end[each], span.end_offset) if span.is_exact else end[each]
             if first < last:
@@ -355,6 +387,10 @@ class StratalogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         return make_commits(
             options.path, options.group_id, options.bootstrap_servers, options.kafka
         )
+
+
+def _without(position: Offsets, topics: Collection[str]) -> dict[TopicPartition, int]:
+    return {each: offset for each, offset in position.items() if each.topic not in topics}
 
 
 def _reaching(snapshot: DirectorySnapshot, ranges: PartitionRanges) -> DirectorySnapshot:

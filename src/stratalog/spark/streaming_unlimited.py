@@ -48,7 +48,8 @@ class UnlimitedStreamReader(StratalogStreamReader):
     def latestOffset(self) -> Json:  # type: ignore[override]
         if self._position is None:
             spans = self._watch.latest()
-            return offsets_to_json({each: span.end_offset for each, span in spans.items()})
+            ends = {each: span.end_offset for each, span in spans.items()}
+            return offsets_to_json(ends, self._watch.topic_ids)
         return super().latestOffset(self._position, self.getDefaultReadLimit())
 
     def partitions(self, start: Json, end: Json) -> Sequence[InputPartition]:

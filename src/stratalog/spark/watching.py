@@ -18,6 +18,7 @@ from stratalog.spark.admission import Offsets
 from stratalog.spark.losses import Span, Spans
 from stratalog.spark.options import SourceOptions
 from stratalog.spark.polling import Poller, Sleep
+from stratalog.spark.topic_ids import TopicIdReader, TopicIds
 from stratalog.storage.files import OsFileSystem
 from stratalog.storage.layout import TopicPartition
 
@@ -29,7 +30,10 @@ class DirectoryWatch:
         self._options = options
         self._poller = Poller(self._look, clock, sleep)
         self._log_directory = ""
+        self._ids = TopicIdReader(OsFileSystem())
         self.reached: Offsets = {}
+        self.topic_ids: TopicIds = {}
+        self._remade: set[str] = set()
         self.seen: Spans = {}
         self.last_ends: dict[TopicPartition, int] = {}  # also of partitions that are gone
 
@@ -78,6 +82,12 @@ class DirectoryWatch:
             )
             for each, found in snapshot.partitions.items()
         }
+        remade = [
+            each for each, span in spans.items() if each.topic in self._remade and not span.is_exact
+        ]
+        if remade:
+            for each, log_end in self._log_ends(remade).items():
+                spans[each] = replace(spans[each], end_offset=min(spans[each].end_offset, log_end))
         behind = [each for each, span in spans.items() if span.end_offset < reached.get(each, 0)]
         if behind:
             log_ends = self._log_ends(behind)
@@ -86,6 +96,17 @@ class DirectoryWatch:
                 is_back = each in log_ends and log_ends[each] < reached[each]
                 spans[each] = replace(spans[each], is_exact=is_back)
         return spans
+
+    def ids_of(self, snapshot: DirectorySnapshot) -> TopicIds:
+        return self._ids.ids_of(snapshot.partitions)
+
+    def note_remade(self, topics: Iterable[str]) -> None:
+        """For these, what was checkpointed of where their logs end may still be of those that
+        were deleted: Apache Kafka writes it every five seconds. Their files tell as well."""
+        new = set(topics) - self._remade
+        if new:
+            self._remade |= new
+            self._poller.forget()
 
     def _log_ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         files = OsFileSystem()
@@ -98,6 +119,7 @@ class DirectoryWatch:
     def _look(self) -> Spans:
         snapshot = self._take(self._options.selection)
         self._log_directory = snapshot.path
+        self.topic_ids = self.ids_of(snapshot)
         self.seen = self.spans(snapshot, self.reached)
         self.last_ends.update({each: span.end_offset for each, span in self.seen.items()})
         return self.seen

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from stratalog.errors import StratalogError
 from stratalog.scans.snapshot import take_snapshot
-from stratalog.spark.admission import offsets_to_json
+from stratalog.spark.admission import offsets_from_json, offsets_to_json
 from stratalog.spark.offsets import resolve_starts
 from stratalog.spark.options import SourceOptions
 
@@ -133,4 +133,4 @@ def _offsets(said: Any) -> Positions | None:
     """A position as the source writes it: JSON, in a text of its own where a server passes it on;
     or ``null`` before there is one."""
     found: Positions | None = json.loads(said) if isinstance(said, str) else said
-    return found
+    return None if found is None else offsets_to_json(offsets_from_json(found))
