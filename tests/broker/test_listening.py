@@ -22,7 +22,7 @@ from broker_fixture import RunningBroker, running_broker
 from stratalog.broker.burden import WINDOW_MS
 from stratalog.broker.connection import Shared
 from stratalog.broker.dispatcher import Dispatcher
-from stratalog.broker.listening import Acceptor, bind
+from stratalog.broker.listening import Acceptor, bind, listen
 from stratalog.broker.memory import RequestMemory
 from stratalog.broker.metrics import Metrics
 from stratalog.config import BrokerConfig
@@ -178,7 +178,24 @@ def test_an_address_that_is_taken_is_a_sentence(tmp_path: Path) -> None:
     with running_broker(tmp_path) as broker:
         host, port = address(broker)
         with pytest.raises(ConfigError, match="cannot be listened on"):
-            bind(Listener("PLAINTEXT", host, port), 5)
+            bind(Listener("PLAINTEXT", host, port))
+
+
+def test_whoever_connects_before_the_broker_serves_is_refused_at_once() -> None:
+    listener = Listener("PLAINTEXT", "127.0.0.1", 0)
+    with bind(listener) as bound:
+        with socket.socket() as client, pytest.raises(ConnectionRefusedError):
+            client.connect(bound.getsockname())
+        listen(bound, listener, 5)
+        socket.create_connection(bound.getsockname()).close()
+
+
+def test_of_two_that_start_for_one_port_the_later_is_told_in_a_sentence() -> None:
+    with bind(Listener("PLAINTEXT", "127.0.0.1", 0)) as first:
+        listener = Listener("PLAINTEXT", *first.getsockname())
+        listen(first, listener, 5)
+        with pytest.raises(ConfigError, match="cannot be listened on"):
+            bind(listener)
 
 
 def test_connections_leave_descriptors_for_logs(tmp_path: Path) -> None:

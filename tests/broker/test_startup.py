@@ -22,11 +22,13 @@ from startup_worlds import (
     unpack_kafka,
 )
 
+from stratalog.broker.opening_progress import EVENT_MS, OpeningProgress
 from stratalog.errors import ConfigError, LogDirectoryError
 from stratalog.metadata import NewTopic, TopicState
 from stratalog.metadata.producer_ids import PRODUCER_ID_MIN
 from stratalog.metadata.sqlite_store import METADATA_FILE, METADATA_POINTER, SqliteMetadataStore
 from stratalog.storage.layout import TopicPartition
+from stratalog.storage.loading import LoadProgress
 from stratalog.testing import ManualClock
 
 ORDERS = TopicPartition("orders", 0)
@@ -474,3 +476,20 @@ def test_a_start_killed_anywhere_is_settled_by_the_next(
             opened(directory, files=DyingFiles(operation))
         assert _after(directory) == expected, f"killed before operation {operation}"
         shutil.rmtree(directory)
+
+
+# --- while it opens -------------------------------------------------------------------------------
+
+
+def test_a_start_that_takes_long_says_how_far_it_has_come(caplog: pytest.LogCaptureFixture) -> None:
+    clock = ManualClock(START_MS)
+    tell = OpeningProgress(clock.now_ms)
+    progress = LoadProgress(tell, logs_total=3)
+    with caplog.at_level("INFO", "stratalog"):
+        progress.opened()
+        clock.advance(EVENT_MS)
+        progress.scanned(700)
+        progress.opened()
+    (told,) = caplog.records
+    assert told.message == "opening_logs"
+    assert told.fields == {"opened": 1, "logs": 3, "read_again_bytes": 700}  # type: ignore[attr-defined]

@@ -22,21 +22,33 @@ _RETRY_SECONDS = 0.1
 _UNPACED = b"reno"
 
 
-def bind(listener: Listener, backlog: int) -> socket.socket:
-    """A socket that listens; a sentence if it cannot."""
+def bind(listener: Listener) -> socket.socket:
+    """A socket with the listener's address; a sentence if another has it. Until ``listen``, whoever
+    connects is refused, and so knows at once that nobody answers yet."""
     host = listener.host or "0.0.0.0"
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((host, listener.port))
-        sock.listen(backlog)
         sock.setblocking(False)
     except OSError as error:
         sock.close()
-        reason = f"cannot be listened on: {error.strerror or error}"
-        raise ConfigError("listeners", str(listener), reason) from error
+        raise _not_listened_on(listener, error) from error
     return sock
+
+
+def listen(sock: socket.socket, listener: Listener, backlog: int) -> None:
+    """From now on clients connect."""
+    try:
+        sock.listen(backlog)
+    except OSError as error:
+        raise _not_listened_on(listener, error) from error
+
+
+def _not_listened_on(listener: Listener, error: OSError) -> ConfigError:
+    reason = f"cannot be listened on: {error.strerror or error}"
+    return ConfigError("listeners", str(listener), reason)
 
 
 class Acceptor:

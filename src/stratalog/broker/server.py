@@ -33,10 +33,11 @@ from stratalog.broker.handlers.produce import ProduceHandlers
 from stratalog.broker.handlers.producer_ids import ProducerIdHandlers
 from stratalog.broker.handlers.topics import TopicHandlers
 from stratalog.broker.handlers.unserved import UnservedHandlers
-from stratalog.broker.listening import SWEEP_MS, Acceptor, bind, run_later
+from stratalog.broker.listening import SWEEP_MS, Acceptor, bind, listen, run_later
 from stratalog.broker.loop_lag import watch_loop
 from stratalog.broker.memory import RequestMemory, answer_files_within
 from stratalog.broker.metrics import Metrics
+from stratalog.broker.opening_progress import OpeningProgress
 from stratalog.broker.requests import Handler
 from stratalog.broker.services import Endpoint, Services
 from stratalog.broker.startup import OpenedBroker, is_held_for_a_moment, open_broker
@@ -107,7 +108,7 @@ class Broker:
         try:
             raise_together(refused_security(self._config.to_properties()))
             self._listener = client_listener(self._config)
-            self._socket = bind(self._listener, self._config.socket_listen_backlog_size)
+            self._socket = bind(self._listener)
             self._cleanups.append(self._socket.close)
             host, port = advertised(self._config, self._listener, self._socket.getsockname()[1])
             self.endpoint = Endpoint(host=host, port=port)
@@ -129,6 +130,7 @@ class Broker:
                     files=self._files,
                     clock=self._clock,
                     is_config_known=self._is_config_known,
+                    show_progress=OpeningProgress(self._now_ms),
                 )
             except DirectoryLockedError:
                 tries_left -= 1
@@ -234,6 +236,7 @@ class Broker:
         events = self._events = StateEvents(services)
         events.start()
         self._cleanups.append(events.stop)
+        listen(self._socket, self._listener, self._config.socket_listen_backlog_size)
         self._acceptor = Acceptor(shared, dispatcher, self._socket, self._config, self._now_ms)
         self._cleanups.append(self._acceptor.stop)
         self._cleanups.append(self._alarm.stop)

@@ -14,7 +14,7 @@ A crash between any two steps leaves what the next start settles in the same way
 
 import os
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -61,6 +61,7 @@ from stratalog.storage.layout import (
     replica_directory,
     suffixed_directory,
 )
+from stratalog.storage.loading import LoadProgress
 from stratalog.storage.making import NewLog
 from stratalog.storage.manager import LogManager
 from stratalog.storage.owner_file import (
@@ -105,6 +106,7 @@ def open_broker(
     is_threaded: bool = True,
     is_for_a_moment: bool = False,
     is_remembered: bool = True,
+    show_progress: Callable[[LoadProgress], None] = lambda _progress: None,
 ) -> OpenedBroker:
     """Open what ``config`` names. ``is_config_known``: it has the settings of the broker that
     wrote the directories, if another did; without them, what is not certain is held.
@@ -132,7 +134,7 @@ def open_broker(
             is_config_known=is_config_known,
             is_for_a_moment=is_for_a_moment,
         )
-        return opening.run(is_threaded=is_threaded)
+        return opening.run(is_threaded=is_threaded, show_progress=show_progress)
     except BaseException:
         if store is not None:
             store.close()
@@ -247,7 +249,9 @@ class _Opening:
         self._notes: list[str] = []
         self._held: dict[str, str] = {}
 
-    def run(self, *, is_threaded: bool) -> OpenedBroker:
+    def run(
+        self, *, is_threaded: bool, show_progress: Callable[[LoadProgress], None]
+    ) -> OpenedBroker:
         if self._is_first:
             self._adopt()
         self._check_node()
@@ -264,6 +268,7 @@ class _Opening:
             is_held=known.is_held,
             identity=Identity(image.cluster_id, image.node_id, uuid.UUID(int=0)),
             directories=self._directories,
+            show_progress=show_progress,
             is_threaded=is_threaded,
         )
         was_read = read_before(
