@@ -8,8 +8,11 @@ from startup_worlds import append, create, opened, unpack_kafka
 
 from metadata_records import config, log_of, partition, record, topic
 from stratalog.directories.controller_log import read_controller
+from stratalog.directories.known_directory import learn_directory
 from stratalog.errors import AdoptionError
+from stratalog.metadata import ConfigChange, ConfigOperation
 from stratalog.metadata.cluster_log import ClusterMetadata
+from stratalog.metadata.image import configs_by_broker
 from stratalog.storage.checkpoint import format_id
 from stratalog.storage.directory import LogDirectory
 from stratalog.storage.files import OsFileSystem
@@ -151,3 +154,26 @@ def test_a_controllers_log_that_cannot_be_read_refuses_the_start_and_changes_not
     broker = opened(served)
     assert broker.store.image.topic("plain").configs == {"retention.ms": "42"}
     broker.close()
+
+
+def test_tools_know_of_kafkas_turn_what_the_next_start_will(served: Path) -> None:
+    broker = opened(served)
+    change = ConfigChange("segment.bytes", ConfigOperation.SET, "2000000")
+    broker.store.alter_topic_configs("plain", [change])
+    broker.close()
+    kafkas_turn(
+        served,
+        config("plain", "retention.ms", "42"),
+        record("REMOVE_TOPIC", topicId=id_of(served, "reborn")),
+        config("", "log.retention.ms", "43", resource_type=4),
+    )
+
+    known = learn_directory(OsFileSystem(), str(served))
+    broker = opened(served)
+    image = broker.store.image
+    broker.close()
+    assert {name: each.configs for name, each in known.topics.items()} == {
+        name: each.configs for name, each in image.topics.items()
+    }
+    assert known.topics["plain"].configs == {"retention.ms": "42", "segment.bytes": "2000000"}
+    assert known.broker_configs == configs_by_broker(image.broker_configs)

@@ -55,12 +55,12 @@ def live_through(broker: KafkaBroker) -> dict[str, Any]:
     with broker, broker.connect() as connection:
         for topic, configs in TOPICS.items():
             connection.create_topic(topic, configs, 3)
-        _delete(connection, "doomed", "reborn")
+        delete_topics(connection, "doomed", "reborn")
         connection.create_topic("reborn", {"segment.bytes": "2097152"})
-        _alter(connection, TOPIC, "compacted", "retention.ms", "77")
-        _alter(connection, TOPIC, "compacted", "min.compaction.lag.ms", None)
-        _alter(connection, BROKER, "", "log.retention.ms", "123456789")
-        _alter(connection, BROKER, "1", "log.cleaner.io.buffer.size", "600000")
+        alter(connection, TOPIC, "compacted", "retention.ms", "77")
+        alter(connection, TOPIC, "compacted", "min.compaction.lag.ms", None)
+        alter(connection, BROKER, "", "log.retention.ms", "123456789")
+        alter(connection, BROKER, "1", "log.cleaner.io.buffer.size", "600000")
         producer = connection.init_producer_id()
         batch = make_batch([Record(b"k", b"v", 0)], producer=producer, base_sequence=0)
         connection.produce("plain", batch)
@@ -70,13 +70,14 @@ def live_through(broker: KafkaBroker) -> dict[str, Any]:
             "producer_id": connection.init_producer_id()[0],
             "leader_epochs": leader_epochs(connection),
             "topic_ids": _topic_ids(admin),
-            "configs": {topic: _overrides(admin, ResourceType.TOPIC, topic) for topic in LEFT},
-            "broker": _overrides(admin, ResourceType.BROKER, "1"),
+            "configs": {topic: overrides(admin, ResourceType.TOPIC, topic) for topic in LEFT},
+            "broker": overrides(admin, ResourceType.BROKER, "1"),
             "changeable": _changeable(admin),
         }
 
 
-def _delete(connection: KafkaConnection, *topics: str) -> None:
+def delete_topics(connection: KafkaConnection, *topics: str) -> None:
+    """Raises what the first that is refused was refused for."""
     body = _array([_string(topic) for topic in topics]) + struct.pack(">i", 30_000)
     answer = connection._ask(DELETE_TOPICS, 3, body)
     answer.take("i")
@@ -86,9 +87,10 @@ def _delete(connection: KafkaConnection, *topics: str) -> None:
             raise WireError(f"delete topic {topic}", code)
 
 
-def _alter(
+def alter(
     connection: KafkaConnection, kind: int, resource: str, name: str, value: str | None
 ) -> None:
+    """Set one config, or take it back to its default."""
     operation = struct.pack(">b", 1 if value is None else 0)
     config = _string(name) + operation + _string(value)
     body = struct.pack(">b", kind) + _string(resource) + _array([config])
@@ -101,7 +103,8 @@ def _alter(
             raise WireError(f"alter {name} of {resource!r}", code, message)
 
 
-def _overrides(admin: AdminClient, kind: ResourceType, name: str) -> dict[str, str]:
+def overrides(admin: AdminClient, kind: ResourceType, name: str) -> dict[str, str]:
+    """What is configured beside the defaults."""
     resource = ConfigResource(kind, name)
     entries = admin.describe_configs([resource])[resource].result(30).values()
     sources = DYNAMIC_SOURCES[kind]

@@ -3,8 +3,9 @@
     1. its broker runs      it is asked over its admin port
     2. our metadata store   a copy of it is read, in the directory or in the one that a pointer
                             there names: the file itself is its next owner's to put right
-    3. a KRaft controller's it is read, as an adoption would; before 2, where it was written to
-       log                  since: then Apache Kafka was the last owner
+    3. a KRaft controller's it is read, as an adoption would. Where it was written to since our
+       log                  store was, Apache Kafka was the last owner: what it has changed is laid
+                            over 2, as the next start of ours will do
     4. none of these        nothing is known
 
 What is known of a topic is told, and which of the configs that decide about removing are not:
@@ -13,7 +14,7 @@ believe an older witness.
 """
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,22 +22,24 @@ from typing import Any
 
 from stratalog.config import BrokerConfig, TopicConfig
 from stratalog.config.settings import settings_of
-from stratalog.directories.controller_log import read_controller
+from stratalog.directories.controller_log import controller_state, read_controller
 from stratalog.directories.owner_client import ask
 from stratalog.directories.owners import Ownership, find_owner
 from stratalog.errors import AdoptionError, MetadataError, StorageError, StratalogError
+from stratalog.metadata.adoption import FoundDirectory, FoundReplica
 from stratalog.metadata.dynamic_configs import (
     DYNAMIC_BROKER_CONFIGS,
     check_topic_configs,
     effective_broker,
     possible_configs,
 )
-from stratalog.metadata.image import MetadataImage, configs_by_broker
-from stratalog.metadata.kept_store import read_kept_image
+from stratalog.metadata.following import FollowedController, plan_following
+from stratalog.metadata.image import MetadataImage, apply_update, configs_by_broker
+from stratalog.metadata.kept_store import read_kept_store
 from stratalog.metadata.removal_limits import unstated_limits
 from stratalog.metadata.server_configs import known_server_configs
 from stratalog.metadata.sqlite_store import METADATA_FILE, METADATA_POINTER
-from stratalog.storage.checkpoint import format_id, read_topic_id
+from stratalog.storage.checkpoint import format_id, parse_id, read_topic_id
 from stratalog.storage.directory import LogDirectory
 from stratalog.storage.files import FileSystem, OsFileSystem
 from stratalog.storage.layout import PARTITION_METADATA
@@ -168,9 +171,9 @@ def learn_directory(files: FileSystem, log_dir: str) -> KnownDirectory:
         if told is not None:
             return told
     place = _store_place(log_dir)
-    if place is None or _is_newer(_controller_files(log_dir), _store_files(place)):
+    if place is None:
         return _read_controller(files, log_dir, ownership)
-    return _read_store(place, ownership)
+    return _read_store(files, log_dir, place, ownership)
 
 
 def not_compacted_topics(log_dir: str) -> frozenset[str]:
@@ -241,16 +244,60 @@ def _store_place(log_dir: str) -> str | None:
         return None
 
 
-def _read_store(place: str, ownership: Ownership) -> KnownDirectory:
+def _read_store(
+    files: FileSystem, log_dir: str, place: str, ownership: Ownership
+) -> KnownDirectory:
     path = f"{place}/{METADATA_FILE}"
     try:
-        image = read_kept_image(place)
+        kept = read_kept_store(place)
+        if kept is not None and kept.followed is not None:
+            image = _with_kafkas_turn(files, {log_dir, place}, kept.image, kept.followed)
+            return _of_image(image, ownership)
     except (MetadataError, StorageError) as error:
         how = f"the metadata cannot be read: {error}"
         return KnownDirectory(owner=ownership, how=how, failure=error)
-    if image is None:
+    if _is_newer(_controller_files(log_dir), _store_files(place)):
+        return _read_controller(files, log_dir, ownership)
+    if kept is None:
         return KnownDirectory(owner=ownership, how=f"{path} says nothing yet, or is just changing")
-    return _of_image(image, ownership)
+    return _of_image(kept.image, ownership)
+
+
+def _with_kafkas_turn(
+    files: FileSystem, paths: Iterable[str], image: MetadataImage, followed: FollowedController
+) -> MetadataImage:
+    """``image`` with what Kafka's controller has written since it was ``followed``."""
+    directories = [LogDirectory(ReadOnlyFileSystem(files), path) for path in paths]
+    state = controller_state(directories)
+    if state in ("", followed.state):
+        return image
+    cluster = read_controller(directories)
+    if cluster is None:
+        return image
+    following = plan_following(
+        image,
+        cluster,
+        followed,
+        [_find(files, each) for each in directories],
+        broker=BrokerConfig.from_properties(image.server_configs or {}),
+        is_broker_config_known=image.server_configs is not None,
+    )
+    return apply_update(image, following.update)
+
+
+def _find(files: FileSystem, directory: LogDirectory) -> FoundDirectory:
+    return FoundDirectory(
+        path=directory.path,
+        replicas=tuple(
+            FoundReplica(
+                topic=name.topic_partition.topic,
+                partition=name.topic_partition.partition,
+                topic_id=parse_id(text) if (text := topic_id_in(files, path)) else None,
+            )
+            for path, name in directory.replicas()
+            if not name.state
+        ),
+    )
 
 
 def _of_image(image: MetadataImage, ownership: Ownership) -> KnownDirectory:

@@ -6,16 +6,31 @@ the directory alone. So both files are copied, and the copy is opened.
 
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 from stratalog.config import BrokerConfig
 from stratalog.errors import CorruptFileError, DiskError
+from stratalog.metadata.following import FollowedController
 from stratalog.metadata.image import MetadataImage
 from stratalog.metadata.sqlite_store import METADATA_FILE, SqliteMetadataStore
 
 _WRITE_AHEAD = "-wal"
 
 
+class KeptStore(NamedTuple):
+    """``followed`` is what Kafka's controller had written when its log was last read."""
+
+    image: MetadataImage
+    followed: FollowedController | None
+
+
 def read_kept_image(log_dir: str) -> MetadataImage | None:
+    """The topics, configs and ids of ``read_kept_store``."""
+    kept = read_kept_store(log_dir)
+    return None if kept is None else kept.image
+
+
+def read_kept_store(log_dir: str) -> KeptStore | None:
     """What the store holds; None if there is none, if nobody has said yet whose it is, or if an
     owner came and wrote to it meanwhile. CorruptFileError where an owner could not open it."""
     path = f"{log_dir}/{METADATA_FILE}"
@@ -31,7 +46,7 @@ def read_kept_image(log_dir: str) -> MetadataImage | None:
             if _state(path) != before:
                 return None
             with SqliteMetadataStore.open(copy, broker=BrokerConfig()) as store:
-                return store.image if store.is_initialized else None
+                return KeptStore(store.image, store.followed) if store.is_initialized else None
     except CorruptFileError as corrupt:
         raise CorruptFileError(path, corrupt.reason) from corrupt
     except OSError as error:
