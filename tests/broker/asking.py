@@ -10,7 +10,9 @@ from broker_parts import broker_parts
 
 from stratalog.broker.handlers.cluster import ClusterHandlers
 from stratalog.broker.handlers.configs import ConfigHandlers
+from stratalog.broker.handlers.listings import ListingHandlers
 from stratalog.broker.handlers.metadata import MetadataHandlers
+from stratalog.broker.handlers.replica_places import ReplicaPlaceHandlers
 from stratalog.broker.handlers.topics import TopicHandlers
 from stratalog.broker.handlers.unserved import UnservedHandlers
 from stratalog.broker.requests import Encoded, Request
@@ -25,7 +27,15 @@ from stratalog.protocol.codec import (
     frame_response_body,
 )
 
-_FAMILIES = (MetadataHandlers, TopicHandlers, ConfigHandlers, ClusterHandlers, UnservedHandlers)
+_FAMILIES = (
+    MetadataHandlers,
+    TopicHandlers,
+    ConfigHandlers,
+    ClusterHandlers,
+    UnservedHandlers,
+    ReplicaPlaceHandlers,
+    ListingHandlers,
+)
 
 
 class NoClient:

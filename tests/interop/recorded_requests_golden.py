@@ -18,6 +18,7 @@ import recorded_requests_frames
 import recorded_requests_groups
 import recorded_requests_offsets
 import recorded_requests_rebalances
+import recorded_requests_small
 import recorded_requests_topics
 from apache_kafka import KafkaBroker, KafkaDistribution
 from recorded_requests import BROKER_CONFIGS, Scenario, replay
@@ -36,6 +37,7 @@ SCENARIOS: dict[str, Scenario] = {
     **recorded_requests_rebalances.SCENARIOS,
     **recorded_requests_offsets.SCENARIOS,
     **recorded_requests_changes.SCENARIOS,
+    **recorded_requests_small.SCENARIOS,
 }
 
 ABSENT = "<absent>"

@@ -26,11 +26,18 @@ from stratalog.protocol.messages.index import CODECS
 from stratalog.protocol.messages.metadata import MetadataResponse, MetadataResponseTopic
 
 LIVE = {**WALKS, **TOPIC_WALKS, **VALUE_CHECKS}
-NEVER_FAIL = {ApiKey.LIST_GROUPS, ApiKey.DESCRIBE_LOG_DIRS}
+NEVER_FAIL = {
+    ApiKey.LIST_GROUPS,
+    ApiKey.DESCRIBE_LOG_DIRS,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS,
+}
 ALWAYS_FAIL = {
     ApiKey.SASL_HANDSHAKE,
     ApiKey.SASL_AUTHENTICATE,
     ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    ApiKey.DESCRIBE_ACLS,
+    ApiKey.CREATE_ACLS,
+    ApiKey.DELETE_ACLS,
 }
 
 

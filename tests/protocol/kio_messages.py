@@ -168,7 +168,11 @@ def ours(entity: Any, module: Any) -> Any:
         kind = field.metadata.get("kafka_type")
         name = f"{field.name}_ms" if kind in NAMED_OTHERWISE else field.name
         fields[name] = _our_value(getattr(entity, field.name), kind, module)
-    return getattr(module, type(entity).__name__)(**fields)
+    kind_of_message = type(entity).__module__.rpartition(".")[2].title()
+    # Where request and response have a struct of one name, each of ours says whose it is.
+    ours_is_named = (type(entity).__name__, f"{kind_of_message}{type(entity).__name__}")
+    made = next(getattr(module, name) for name in ours_is_named if hasattr(module, name))
+    return made(**fields)
 
 
 def _our_value(value: Any, kind: str | None, module: Any) -> Any:

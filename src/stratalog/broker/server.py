@@ -27,10 +27,12 @@ from stratalog.broker.handlers.cluster import ClusterHandlers
 from stratalog.broker.handlers.configs import ConfigHandlers
 from stratalog.broker.handlers.fetch import FetchHandlers
 from stratalog.broker.handlers.groups import GroupHandlers, make_coordinator
+from stratalog.broker.handlers.listings import ListingHandlers
 from stratalog.broker.handlers.metadata import MetadataHandlers
 from stratalog.broker.handlers.offsets import OffsetHandlers
 from stratalog.broker.handlers.produce import ProduceHandlers
 from stratalog.broker.handlers.producer_ids import ProducerIdHandlers
+from stratalog.broker.handlers.replica_places import ReplicaPlaceHandlers
 from stratalog.broker.handlers.topics import TopicHandlers
 from stratalog.broker.handlers.unserved import UnservedHandlers
 from stratalog.broker.listening import SWEEP_MS, Acceptor, bind, listen, run_later
@@ -394,6 +396,8 @@ def handler_table(services: Services) -> dict[ApiKey, Handler]:
         ConfigHandlers(services),
         ClusterHandlers(services),
         GroupHandlers(services),
+        ReplicaPlaceHandlers(services),
+        ListingHandlers(services),
         UnservedHandlers(services),
     ):
         table.update(family.table())

@@ -7,7 +7,6 @@ what a broker is told wrongly INVALID_REQUEST, as in Kafka.
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from enum import IntEnum
 from typing import Any
 
 from stratalog.broker.config_entries import ConfigEntries, ConfigEntry
@@ -15,6 +14,7 @@ from stratalog.broker.error_mapping import code_of, message_of
 from stratalog.broker.requests import Handler, Request
 from stratalog.broker.services import Services
 from stratalog.errors import ConfigError, InvalidRequestError, StratalogError, UnknownTopicError
+from stratalog.metadata.config_resources import ResourceType
 from stratalog.metadata.dynamic_configs import ConfigChange, ConfigOperation, check_topic_configs
 from stratalog.metadata.image import CLUSTER_DEFAULT
 from stratalog.metadata.names import validate_topic_name
@@ -35,15 +35,6 @@ from stratalog.protocol.messages.describe_configs import (
 _RESOURCES_AT_ONCE = 4
 # An answer is many times as long as its question.
 _RESOURCES_MAX = 10_000
-
-
-class ResourceType(IntEnum):
-    UNKNOWN = 0
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
-    GROUP = 32
 
 
 _KNOWN_TYPES = frozenset(ResourceType) - {ResourceType.UNKNOWN}

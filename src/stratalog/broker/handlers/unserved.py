@@ -2,6 +2,7 @@
 
     SaslHandshake, SaslAuthenticate   as Kafka answers them on a plain listener
     ConsumerGroupHeartbeat            as Kafka answers it with the feature group.version at 0
+    Describe-, Create-, DeleteAcls    as Kafka answers them without an authorizer
 
 Not to advertise these would leave some clients (librdkafka) asking in silence.
 """
@@ -17,10 +18,14 @@ if TYPE_CHECKING:
     from stratalog.protocol.messages.consumer_group_heartbeat import (
         ConsumerGroupHeartbeatResponse,
     )
+    from stratalog.protocol.messages.create_acls import CreateAclsResponse
+    from stratalog.protocol.messages.delete_acls import DeleteAclsResponse
+    from stratalog.protocol.messages.describe_acls import DescribeAclsResponse
     from stratalog.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
     from stratalog.protocol.messages.sasl_handshake import SaslHandshakeResponse
 
 NO_SASL = "there is no SASL on this port: give the client security.protocol=PLAINTEXT"
+NO_AUTHORIZER = "there is no authorizer here: who can connect may do everything"
 NO_CONSUMER_PROTOCOL = (
     "stratalog does not have the consumer group protocol; set group.protocol=classic"
 )
@@ -35,6 +40,9 @@ class UnservedHandlers:
             ApiKey.SASL_HANDSHAKE: self.sasl_handshake,
             ApiKey.SASL_AUTHENTICATE: self.sasl_authenticate,
             ApiKey.CONSUMER_GROUP_HEARTBEAT: self.consumer_group_heartbeat,
+            ApiKey.DESCRIBE_ACLS: self.describe_acls,
+            ApiKey.CREATE_ACLS: self.create_acls,
+            ApiKey.DELETE_ACLS: self.delete_acls,
         }
 
     def sasl_handshake(self, request: Request) -> "SaslHandshakeResponse":
@@ -66,3 +74,25 @@ class UnservedHandlers:
         return ConsumerGroupHeartbeatResponse(
             error_code=ErrorCode.UNSUPPORTED_VERSION, error_message=NO_CONSUMER_PROTOCOL
         )
+
+    def describe_acls(self, request: Request) -> "DescribeAclsResponse":
+        from stratalog.protocol.messages.describe_acls import DescribeAclsResponse
+
+        return DescribeAclsResponse(
+            error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER
+        )
+
+    def create_acls(self, request: Request) -> "CreateAclsResponse":
+        from stratalog.protocol.messages.create_acls import AclCreationResult, CreateAclsResponse
+
+        refused = AclCreationResult(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
+        return CreateAclsResponse(results=[refused] * len(request.body.creations))
+
+    def delete_acls(self, request: Request) -> "DeleteAclsResponse":
+        from stratalog.protocol.messages.delete_acls import (
+            DeleteAclsFilterResult,
+            DeleteAclsResponse,
+        )
+
+        refused = DeleteAclsFilterResult(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
+        return DeleteAclsResponse(filter_results=[refused] * len(request.body.filters))
