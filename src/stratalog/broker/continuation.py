@@ -7,11 +7,10 @@ they have seen. The controller begins a new epoch with each start of its own, so
 last does no harm, and two would.
 """
 
-import uuid
 from collections.abc import Mapping, Sequence
 from math import inf
 
-from stratalog.metadata import PartitionChange
+from stratalog.metadata import PartitionChange, PartitionMetadata
 from stratalog.metadata.following import FollowedController
 from stratalog.metadata.sqlite_store import SqliteMetadataStore
 from stratalog.storage.checkpoint import EpochEntry
@@ -39,41 +38,47 @@ def go_on_with_epochs(
     store: SqliteMetadataStore, logs: LogManager, was_read: Mapping[TopicPartition, float]
 ) -> None:
     """Continue the newest epoch that the store or the log knows, or begin one; durably in both."""
-    followed = store.followed
-    changes = []
-    for log in logs:
-        key = log.topic_partition
-        topic = store.image.topics.get(key.topic)
-        if topic is None or store.image.node_id not in topic.partition(key.partition).isr:
-            continue
-        newest = max(topic.partition(key.partition).leader_epoch, log.epochs.latest_epoch)
-        if log.log_end_offset < was_read.get(key, 0):
-            known = (
-                None if followed is None else followed.leader_epoch(topic.topic_id, key.partition)
+    led = [log for log in logs if _is_led(store, log.topic_partition)]
+    newest = {log.topic_partition: _newest_epoch(store, log) for log in led}
+    short = [key for log in led if log.log_end_offset < was_read.get(key := log.topic_partition, 0)]
+    if short:
+        followed = store.followed
+        newest |= {key: _above(store, followed, key, newest[key]) for key in short}
+    store.change_partitions(
+        [
+            PartitionChange(
+                name=key.topic,
+                partition=key.partition,
+                leader=store.image.node_id,
+                leader_epoch_above=epoch - 1,
             )
-            if known is None or newest <= known:
-                newest += 1
-        if newest > topic.partition(key.partition).leader_epoch:
-            changes.append(_leading(store, key, newest))
-    store.change_partitions(changes)
+            for key, epoch in newest.items()
+            if epoch > _partition(store, key).leader_epoch
+        ]
+    )
     for_each_online(logs.directories, lambda each: _assign_epochs(store, each))
 
 
+def _partition(store: SqliteMetadataStore, key: TopicPartition) -> PartitionMetadata:
+    return store.image.topic(key.topic).partition(key.partition)
+
+
+def _is_led(store: SqliteMetadataStore, key: TopicPartition) -> bool:
+    return key.topic in store.image.topics and store.image.node_id in _partition(store, key).isr
+
+
+def _newest_epoch(store: SqliteMetadataStore, log: Log) -> int:
+    stored = _partition(store, log.topic_partition).leader_epoch
+    return max(stored, log.epochs.latest_epoch)
+
+
 def _above(
-    newest: int, followed: FollowedController | None, topic_id: uuid.UUID, partition: int
+    store: SqliteMetadataStore, followed: FollowedController | None, key: TopicPartition, epoch: int
 ) -> int:
     """The next epoch, if that is not ahead of the next that Kafka's controller will begin."""
-    recorded = None if followed is None else followed.leader_epoch(topic_id, partition)
-    return newest + 1 if recorded is None or newest <= recorded else newest
-
-
-def _leading(store: SqliteMetadataStore, key: TopicPartition, epoch: int) -> PartitionChange:
-    return PartitionChange(
-        name=key.topic,
-        partition=key.partition,
-        leader=store.image.node_id,
-        leader_epoch_above=epoch - 1,
-    )
+    topic_id = store.image.topic(key.topic).topic_id
+    recorded = None if followed is None else followed.leader_epoch(topic_id, key.partition)
+    return epoch + 1 if recorded is None or epoch <= recorded else epoch
 
 
 def _assign_epochs(store: SqliteMetadataStore, directory: LogDirectory) -> None:
