@@ -245,6 +245,23 @@ def test_control_records_of_a_log_that_kafka_wrote_are_left_out(tmp_path: Path) 
 # --- several logs --------------------------------------------------------------------------------
 
 
+def test_an_append_goes_on_in_the_leader_epoch_that_kafka_left(tmp_path: Path) -> None:
+    with tarfile.open(GOLDEN) as archive:
+        archive.extractall(tmp_path, filter="data")
+    checkpoint = tmp_path / "clean" / TRANSACTIONS / "leader-epoch-checkpoint"
+    before = checkpoint.read_text()
+    newest = int(before.splitlines()[-1].split()[0])
+    assert newest > 0
+
+    with stratalog.open_directory(tmp_path / "clean") as logs:
+        log = logs.log(TRANSACTIONS.removesuffix("-0"))
+        appended = log.append([record(1)])
+        (header,) = read_headers(log.read(appended.first_offset).records.read())
+
+    assert header.partition_leader_epoch == newest
+    assert checkpoint.read_text() == before
+
+
 def test_logs_are_made_listed_and_deleted_by_topic_and_partition(logs: LogsDirectory) -> None:
     for topic, partition in (("orders", 10), ("orders", 2), ("clicks", 0)):
         fill(logs.create(topic, partition), range(partition))

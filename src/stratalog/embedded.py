@@ -195,7 +195,8 @@ class PartitionLog:
     def append_batch(self, batch: Buffer, *, flush: bool = True) -> LogAppendInfo:
         """Append a produced batch as it is. With ``flush=False`` it becomes durable and visible
         with the next one that is flushed: many small appends then share one sync."""
-        appended = self._log.append_as_leader(batch)
+        # The epoch that the last leader has left: a lower one would have the log forget it.
+        appended = self._log.append_as_leader(batch, max(self._log.epochs.latest_epoch, 0))
         if flush:
             self.flush()
         return appended
