@@ -131,7 +131,9 @@ def run_stream(
 
 
 def checkpointed(checkpoint: Path) -> list[dict[str, dict[str, int]]]:
-    """What Spark wrote down before each batch: the source's offsets are the last line."""
+    """What Spark wrote down before each batch: the source's offsets are the last line. Topics
+    without partitions are the ids of topics, which only our source writes."""
     directory = checkpoint / "offsets"
     names = sorted(int(file.name) for file in directory.glob("[0-9]*"))
-    return [json.loads((directory / str(name)).read_text().splitlines()[-1]) for name in names]
+    positions = (json.loads((directory / str(name)).read_text().splitlines()[-1]) for name in names)
+    return [{topic: found for topic, found in each.items() if found} for each in positions]

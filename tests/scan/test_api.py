@@ -12,7 +12,7 @@ from broker_fixture import running_broker
 from stratalog import Record, open_directory
 from stratalog.scans.api import Place, scan
 from stratalog.scans.columns import KAFKA_COLUMNS, scan_schema
-from stratalog.scans.errors import MissingTopicError, ScanOptionError
+from stratalog.scans.errors import MissingTopicError, ScanOptionError, ScanReadError
 from stratalog.scans.leasing import ask_leases
 from stratalog.scans.reading import ScanReport
 from stratalog.scans.where import Where
@@ -45,9 +45,30 @@ def offsets(root: Path, topic: str | list[str] | None = "orders", **arguments: A
 
 def test_a_scan_returns_the_columns_of_sparks_kafka_source(root: Path) -> None:
     reader = scan(str(root), "orders")
-    assert isinstance(reader, pa.RecordBatchReader)
     assert reader.schema == scan_schema(KAFKA_COLUMNS)
     assert reader.read_all().num_rows == 20
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda reader: reader.read_all(),
+        lambda reader: reader.read_pandas(),
+        lambda reader: pa.table(reader),
+        lambda reader: pa.RecordBatchReader.from_stream(reader).read_all(),
+        lambda reader: pa.Table.from_batches(list(reader)),
+        lambda reader: pa.Table.from_batches([next(reader), *reader]),
+        lambda reader: reader.cast(reader.schema).read_all(),
+    ],
+    ids=["table", "pandas", "pyarrow", "stream", "loop", "next", "cast"],
+)
+def test_a_reader_is_read_once_and_says_so_to_who_reads_it_again(root: Path, use: Any) -> None:
+    reader = scan(str(root), "orders")
+
+    assert len(use(reader)) == 20
+    for again in (reader.read_all, lambda: list(reader), lambda: pa.table(reader)):
+        with pytest.raises(ScanReadError, match="call scan again"):
+            again()
 
 
 def test_topics_are_one_or_several_or_all(root: Path) -> None:

@@ -9,7 +9,7 @@ from modelled import ORDERS
 from stratalog import Record, open_directory, scan
 from stratalog.directories.topic_facts import TopicFacts
 from stratalog.scans import holes
-from stratalog.scans.errors import DataLostError
+from stratalog.scans.errors import DataLostError, ScanReadError
 from stratalog.scans.planning import plan_scan
 from stratalog.scans.reading import ScanReport, read_task
 from stratalog.scans.selection import Subscribe
@@ -187,6 +187,17 @@ def test_what_compaction_or_a_person_took_is_not_missing(
 
     assert offsets(replica)[-6:] == list(range(6, 12))
     assert (3, 6, "compacted") in [(max(each[0], 3), *each[1:]) for each in gaps(replica)]
+
+
+def test_a_reader_that_has_failed_ends_no_other_way(replica: Path, delete_policy: str) -> None:
+    remove(replica, 3)
+    reader = scan(replica.parent, ORDERS.topic)
+    with pytest.raises(DataLostError):
+        reader.read_all()
+
+    for again in (reader.read_all, reader.read_next_batch):
+        with pytest.raises(ScanReadError):
+            again()
 
 
 # --- at the end ---------------------------------------------------------------------------------

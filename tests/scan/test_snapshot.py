@@ -261,13 +261,16 @@ def test_under_a_live_kafka_a_log_ends_at_the_checkpointed_high_watermark(tmp_pa
         assert (taken.owner.kind, taken.owner.pid) == ("kafka", pid)
         assert (found.high_watermark, found.last_stable_offset) == (3, 3)
         assert not found.is_end_exact
-        assert plan_scan(taken).bytes_kept == len(batch(0))
+        plan = plan_scan(taken)
+        assert plan.bytes_kept == len(batch(0))
+        assert "below an answered DeleteRecords may still be returned" in plan.notes[0]
         write_offsets(OsFileSystem(), path, {ORDERS: 9})
         assert snapshot(tmp_path).last_stable_offset == 6
         write_offsets(OsFileSystem(), path, {})
         assert snapshot(tmp_path).high_watermark == 0
     assert snapshot(tmp_path).high_watermark == 9
     assert snapshot(tmp_path).is_end_exact
+    assert plan_scan(take_snapshot(str(tmp_path), SUBSCRIBE)).notes == ()
 
 
 def test_an_owner_file_of_somebody_else_makes_nobody_ours(tmp_path: Path) -> None:

@@ -18,11 +18,14 @@ from stratalog.scans.errors import ScanOptionError, TieredError
 from stratalog.scans.leasing import hold_tasks, release
 from stratalog.scans.planning import ScanPlan, plan_scan
 from stratalog.scans.reading import ScanReport, read_task
+from stratalog.scans.replica_copies import replicas_read
+from stratalog.scans.scan_reader import ScanReader
 from stratalog.scans.selection import Selection, Subscribe, SubscribePattern
 from stratalog.scans.slices import ReadMode, ReadOptions, ScanIsolation
 from stratalog.scans.snapshot import DirectorySnapshot, PartitionSnapshot, take_snapshot
 from stratalog.scans.times import offset_for_timestamp
 from stratalog.scans.where import Where, parse_where
+from stratalog.storage.files import OsFileSystem
 from stratalog.storage.layout import TopicPartition
 
 if TYPE_CHECKING:
@@ -49,7 +52,7 @@ def scan(
     max_lateness: timedelta | None = None,
     time_zone: str = "UTC",
     report: ScanReport | None = None,
-) -> pyarrow.RecordBatchReader:
+) -> ScanReader:
     """The records of a topic, or of several, or of all but Kafka's own, as Arrow record batches.
 
     ``path`` is a log directory, of stratalog's or of Apache Kafka's making, live or cold, or one
@@ -67,6 +70,9 @@ def scan(
     record is older by more than that than one before it: then upper bounds of time prune without
     time ranges. ``gaps`` returns what is missing instead of what is there. ``mode="permissive"``
     passes over damage; ``report`` then tells how much of it there was.
+
+    The reader is read once. Offsets that are asked for and are not there are a ``DataLostError``,
+    and never fewer rows.
     """
     how = _isolation(isolation)
     names = (columns,) if isinstance(columns, str) else columns
@@ -75,6 +81,7 @@ def scan(
     )
     wanted = _where(where, key, time_zone)
     snapshot = take_snapshot(os.fspath(path), _selection(topic), isolation=how)
+    replicas_read.note(OsFileSystem(), snapshot.path, snapshot.partitions)
     planned = _plan(snapshot, start, end, how, wanted, max_lateness, gaps=gaps)
     if not gaps:
         _check_complete(planned, read_options.mode, report)
@@ -137,12 +144,10 @@ def _check_complete(plan: ScanPlan, mode: ReadMode, report: ScanReport | None) -
 
 def _reader(
     plan: ScanPlan, options: ReadOptions, report: ScanReport | None, *, is_held: bool
-) -> pyarrow.RecordBatchReader:
-    import pyarrow as pa
-
+) -> ScanReader:
     schema = gap_schema() if options.gaps else scan_schema(options.columns)
     batches = _batches(plan, options, report, is_held=is_held)
-    return pa.RecordBatchReader.from_batches(schema, batches)
+    return ScanReader(schema, batches)
 
 
 def _batches(

@@ -51,6 +51,16 @@ class TieredError(DataLostError):
         )
 
 
+class ScanReadError(ScanError):
+    """A scan's reader was used a second time."""
+
+    def __str__(self) -> str:
+        return (
+            "this scan has been read, and a reader is read once: call scan again for its rows, or "
+            "keep the table that read_all() returns"
+        )
+
+
 class WrongDirectoryError(ScanError):
     """The path is there on this host, and is not the directory that the plan was made for."""
 

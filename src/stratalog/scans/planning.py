@@ -109,9 +109,20 @@ def plan_scan(
         tuple(partitions),
         where,
         max_lateness_ms,
-        tuple(planner.notes.values()),
+        (*planner.notes.values(), *_owner_notes(snapshot)),
         tuple(planner.lost),
     )
+
+
+def _owner_notes(snapshot: DirectorySnapshot) -> list[str]:
+    """What a reader of a directory whose owner cannot be asked has to know."""
+    if snapshot.owner.kind != "kafka":
+        return []
+    return [
+        "Apache Kafka owns the directory, and what it has checkpointed counts: where logs end may "
+        "be 5 seconds old, and where they begin 60, so that records below an answered "
+        "DeleteRecords may still be returned"
+    ]
 
 
 def _tasks(

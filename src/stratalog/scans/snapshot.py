@@ -117,6 +117,23 @@ def take_snapshot(
     for who wants to know where they begin and end, and often.
     """
     files = ReadOnlyFileSystem(files or OsFileSystem())
+    log_directory, chosen = choose_replicas(files, path, selection)
+    view = _DirectoryView(files, log_directory, isolation, with_segments)
+    view.ask(list(chosen))
+    partitions = {}
+    for key, directory in chosen.items():
+        partition = view.partition(key, directory)
+        if partition is not None:
+            partitions[key] = partition
+    return DirectorySnapshot(
+        log_directory, read_directory_id(files, log_directory), view.owner, partitions
+    )
+
+
+def choose_replicas(
+    files: FileSystem, path: str, selection: Selection
+) -> tuple[str, dict[TopicPartition, str]]:
+    """The log directory at ``path``, and where in it the partitions of ``selection`` are."""
     found = _find_replicas(files, path)
     replicas = {}
     for directory in found.replicas:
@@ -124,17 +141,7 @@ def take_snapshot(
         # A copy in the making, or one that is to be deleted, has to be asked for by its own name.
         if not name.state or not found.is_log_directory:
             replicas[name.topic_partition] = directory
-    chosen = selection.choose(replicas, path)
-    view = _DirectoryView(files, found.log_directory, isolation, with_segments)
-    view.ask(chosen)
-    partitions = {}
-    for key in chosen:
-        partition = view.partition(key, replicas[key])
-        if partition is not None:
-            partitions[key] = partition
-    return DirectorySnapshot(
-        found.log_directory, read_directory_id(files, found.log_directory), view.owner, partitions
-    )
+    return found.log_directory, {key: replicas[key] for key in selection.choose(replicas, path)}
 
 
 def _find_replicas(files: FileSystem, path: str) -> Found:

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
+from stratalog.errors import StratalogError
 from stratalog.scans.explain import ScanExplanation, explain_plan
 from stratalog.scans.leasing import Holding, release
-from stratalog.scans.snapshot import DirectorySnapshot, take_snapshot
+from stratalog.scans.replica_copies import replicas_read
+from stratalog.scans.snapshot import DirectorySnapshot, choose_replicas, take_snapshot
 from stratalog.scans.where import parse_where
 from stratalog.spark.holding import hold_all
 from stratalog.spark.options import LEASES_OPTION, WHERE_OPTION, SourceOptions
 from stratalog.spark.predicates import write_where
 from stratalog.spark.schema import columns_schema, known_columns, source_schema
 from stratalog.spark.snapshot_text import SNAPSHOT_OPTION, write_snapshot
+from stratalog.storage.files import OsFileSystem
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -162,7 +166,7 @@ def _source_options(
 
 def _option_texts(options: Mapping[str, object]) -> dict[str, str]:
     return {
-        _option_name(name): _option_text(value)
+        _option_name(name): option_text(value)
         for name, value in options.items()
         if value is not None
     }
@@ -172,7 +176,8 @@ def _option_name(name: str) -> str:
     return name.replace("_", ".") if name.lower().startswith("kafka_") else name
 
 
-def _option_text(value: object) -> str:
+def option_text(value: object) -> str:
+    """A value of an option as Spark passes it on."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Mapping):
@@ -203,10 +208,18 @@ def _load(
     options: SourceOptions,
     columns: Sequence[str] | None,
 ) -> DataFrame:
+    _warn_of_copies(options)
     reader = spark.read.format("stratalog").options(**given)
     if columns is not None:
         reader = reader.schema(columns_schema(columns, gaps=options.gaps))
     return reader.load()
+
+
+def _warn_of_copies(options: SourceOptions) -> None:
+    """Where the directory can be seen from here; what is wrong with it the load tells."""
+    files = OsFileSystem()
+    with suppress(StratalogError):
+        replicas_read.note(files, *choose_replicas(files, options.path, options.selection))
 
 
 def _time_zone(spark: SparkSession) -> str:

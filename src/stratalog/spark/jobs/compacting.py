@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from stratalog.spark.compaction import CompactedRound, Compaction
 from stratalog.spark.compaction_plan import ChosenRound, Strategy, map_bytes_of
+from stratalog.spark.jobs.arguments import check_names, check_path
 from stratalog.spark.jobs.errors import JobOptionError
 from stratalog.spark.jobs.progress import Progress, told
 from stratalog.spark.session import executor_slots, task_slots
@@ -52,10 +53,10 @@ def compact(
     what would be done, and why. ``config`` are settings of the broker, for when it does not run.
     """
     started = time.monotonic()
-    topics = [topic] if isinstance(topic, str) else list(topic)
+    topics = list(check_names("topic", topic))
     compaction = Compaction(
         spark,
-        str(Path(log_dir).absolute()),
+        str(Path(check_path("log_dir", log_dir)).absolute()),
         slots=task_slots(spark),
         map_bytes=map_bytes_of(_memory_bytes(spark, memory), executor_slots(spark)),
         config=dict(config or {}),

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stratalog.spark.api import snapshot
+from stratalog.spark.jobs.arguments import check_names, check_options, check_path, understood
 from stratalog.spark.jobs.errors import FormatMissingError, JobOptionError
 from stratalog.spark.jobs.export_rows import ExportRows, parse_partition_by
 from stratalog.spark.jobs.file_sink import check_target
@@ -43,6 +44,16 @@ EVERY = "1 minute"
 # Beyond so many it goes on to sort, and says nothing.
 _OPEN_FILES_SETTING = "spark.sql.maxConcurrentOutputFileWriters"
 _OPEN_FILES = "32"
+
+
+# Options that are arguments here, in lower case.
+_SOURCE_SAID_OTHERWISE = {
+    "path": "the log directory",
+    "subscribe": "the topic",
+    "subscribepattern": "the topic",
+    "assign": "the topic",
+}
+_TARGET_SAID_OTHERWISE = {"checkpointlocation": "checkpoint", "path": "the target"}
 
 
 class ExportMode(StrEnum):
@@ -77,6 +88,27 @@ class Export:
     options: Mapping[str, str] = field(default_factory=dict)
     write_options: Mapping[str, str] = field(default_factory=dict)
 
+    def check(self) -> None:
+        """Refuse, in one sentence, what nobody could act on."""
+        check_path("log_dir", self.log_dir)
+        check_path("target", self.target)
+        if self.checkpoint is not None:
+            check_path("checkpoint", self.checkpoint)
+        check_names("topic", self.topic)
+        if self.columns is not None:
+            check_names("columns", self.columns)
+        if self.partition_by is not None and self.partition_by != ():
+            check_names("partition_by", self.partition_by)
+        for name in ("where", "format", "compression"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, str) and value.strip()):
+                raise JobOptionError(name, value, "expected a text, and not an empty one")
+        if self.transform is not None and not callable(self.transform):
+            raise JobOptionError("transform", self.transform, "expected a function of a DataFrame")
+        check_options("options", self.options, _SOURCE_SAID_OTHERWISE)
+        check_options("write_options", self.write_options, _TARGET_SAID_OTHERWISE)
+        self.check_places()
+
     @property
     def place(self) -> str:
         """Where it goes."""
@@ -98,7 +130,7 @@ class Export:
 
     @property
     def topics(self) -> str:
-        return self.topic if isinstance(self.topic, str) else ",".join(self.topic)
+        return ",".join(check_names("topic", self.topic))
 
     def source_options(self) -> dict[str, str]:
         given = {"path": str(Path(self.log_dir).absolute()), "subscribe": self.topics}
@@ -106,7 +138,7 @@ class Export:
             given["startingOffsets"] = "earliest"
             if HAS_READ_LIMITS:
                 given["maxBytesPerTrigger"] = BYTES_A_BATCH
-        return given | dict(self.options)
+        return given | check_options("options", self.options, _SOURCE_SAID_OTHERWISE)
 
     def check_places(self) -> None:
         """Brokers do not start on a log directory that holds a directory of others."""
@@ -121,7 +153,9 @@ class Export:
 
     def target_options(self) -> dict[str, str]:
         compressed = {} if self.compression is None else {"compression": self.compression}
-        return compressed | dict(self.write_options)
+        return compressed | check_options(
+            "write_options", self.write_options, _TARGET_SAID_OTHERWISE
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +243,7 @@ def start_export(
 
 
 def _checked_mode(asked: Export) -> ExportMode:
-    asked.check_places()
+    asked.check()
     try:
         mode = ExportMode(asked.mode)
     except ValueError:
@@ -219,9 +253,8 @@ def _checked_mode(asked: Export) -> ExportMode:
             raise JobOptionError("checkpoint", os.fspath(asked.checkpoint), "a batch has none")
         if asked.every is not None:
             raise JobOptionError("every", asked.every, "a batch is written once")
-    for name, text in asked.write_options.items():
-        if name.lower() == "checkpointlocation":
-            raise JobOptionError(f"the option {name}", text, "give it as checkpoint")
+    if mode is ExportMode.ONCE and asked.every is not None:
+        raise JobOptionError("every", asked.every, "it says how often continuous writes")
     return mode
 
 
@@ -230,7 +263,10 @@ def _start(spark: SparkSession, asked: Export) -> StreamingQuery:
     options = SourceOptions.parse(given, is_streaming=True)
     plan, schema = _plan(asked, options)
     reader = spark.readStream.format("stratalog").options(**given).schema(schema)
-    source = reader.load() if asked.where is None else reader.load().where(asked.where)
+    source = reader.load()
+    if asked.where is not None:
+        with understood("where", asked.where):
+            source = source.where(asked.where)
     frame = observed(_rows(asked, plan, source, options))
     partition_by = [each.name for each in plan.partition_by]
     if not asked.is_table:
@@ -273,7 +309,8 @@ def _export_batch(
     plan, schema = _plan(asked, options)
     with snapshot(spark, given.pop("path"), **given) as moment:
         counted = Observation()
-        source = moment.scan(where=asked.where, columns=schema.names)
+        with understood("where", asked.where):
+            source = moment.scan(where=asked.where, columns=schema.names)
         frame = _rows(asked, plan, source, options)
         frame = frame.observe(counted, F.count(F.lit(1)).alias("rows"))
         writer = frame.write.format(asked.format).options(**asked.target_options())
@@ -292,7 +329,7 @@ def _export_batch(
 
 def _plan(asked: Export, options: SourceOptions) -> tuple[ExportRows, Any]:
     """What becomes of the rows, and the columns of the source that it takes."""
-    columns = None if asked.columns is None else tuple(asked.columns)
+    columns = None if asked.columns is None else check_names("columns", asked.columns)
     plan = ExportRows(columns, parse_partition_by(asked.partition_by), asked.where)
     whole = ExportRows(None, (), asked.where)
     return plan, columns_schema((plan if asked.transform is None else whole).needed(options))
@@ -300,9 +337,13 @@ def _plan(asked: Export, options: SourceOptions) -> tuple[ExportRows, Any]:
 
 def _rows(asked: Export, plan: ExportRows, source: DataFrame, options: SourceOptions) -> DataFrame:
     if asked.transform is None:
-        return plan.select(source, source_schema(options).names)
-    changed = asked.transform(source)
-    return plan.select(changed, changed.columns)
+        rows, default = source, source_schema(options).names
+    else:
+        rows = asked.transform(source)
+        default = rows.columns
+    expressions = [*(plan.columns or ()), *(each.expression for each in plan.partition_by)]
+    with understood("columns", [each for each in expressions if each]):
+        return plan.select(rows, default)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from stratalog.spark.jobs.arguments import check_path
 from stratalog.spark.jobs.errors import JobOptionError
 from stratalog.spark.jobs.load_rows import LoadSource, RecordExpressions
 from stratalog.spark.jobs.progress import Progress, told
@@ -92,7 +93,7 @@ def load(
     ``options`` are the sink's. The topic must be there.
     """
     started = time.monotonic()
-    place = str(Path(log_dir).absolute())
+    place = str(Path(check_path("log_dir", log_dir)).absolute())
     expressions = RecordExpressions(
         key=key,
         value=value,

@@ -22,6 +22,7 @@ from stratalog.scans.slices import ScanTask
 from stratalog.scans.snapshot import DirectorySnapshot, take_snapshot
 from stratalog.spark.batch import batch_ranges, plan_tasks
 from stratalog.spark.holding import hold_all
+from stratalog.spark.jobs.arguments import check_names, check_path
 from stratalog.spark.jobs.errors import JobOptionError
 from stratalog.spark.jobs.progress import Progress, told
 from stratalog.spark.jobs.stats_result import (
@@ -72,7 +73,10 @@ def stats(
         raise JobOptionError("hottest", hottest, "expected at least 1")
     if bucket not in BUCKETS_MS:
         raise JobOptionError("bucket", bucket, f"expected {', '.join(BUCKETS_MS)}")
-    options = _options(str(Path(log_dir).absolute()), topics)
+    path = check_path("log_dir", log_dir)
+    options = _options(
+        str(Path(path).absolute()), None if topics is None else check_names("topics", topics)
+    )
     held = hold_all(options, seconds=options.lease_seconds, holder="stratalog spark stats")
     try:
         snapshot = take_snapshot(options.path, options.selection, isolation=options.isolation)
@@ -88,12 +92,12 @@ def stats(
     return StatsResult(spark, options.path, made.topics(), time.monotonic() - started)
 
 
-def _options(path: str, topics: str | Sequence[str] | None) -> SourceOptions:
+def _options(path: str, topics: Sequence[str] | None) -> SourceOptions:
     given = {"path": path}
     if topics is None:
         given["subscribePattern"] = "(?!__).*"  # all but Kafka's own
     else:
-        given["subscribe"] = topics if isinstance(topics, str) else ",".join(topics)
+        given["subscribe"] = ",".join(topics)
     return SourceOptions.parse(given, is_streaming=False)
 
 

@@ -16,6 +16,8 @@ from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING, Any
 
 from stratalog.directories.known_directory import not_compacted_topics
+from stratalog.spark.jobs.arguments import check_path
+from stratalog.spark.jobs.errors import JobOptionError
 from stratalog.spark.jobs.fleet import check_fleet, distinct
 from stratalog.spark.jobs.progress import Progress, told
 from stratalog.spark.jobs.verify_plan import (
@@ -71,6 +73,12 @@ def verify(
     finding; if none of them does, that is a ``LogDirectoryError``.
     """
     started = time.monotonic()
+    if not paths:
+        raise JobOptionError("paths", paths, "name the log directories to check")
+    for path in paths:
+        check_path("paths", path)
+    if is_live not in (None, True, False):
+        raise JobOptionError("is_live", is_live, "expected True, False or None")
     files = ReadOnlyFileSystem(OsFileSystem())
     directories = [
         _Directory(path, False, DirectoryIdentity(path), [], [found])
