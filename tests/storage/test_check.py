@@ -19,7 +19,7 @@ from log_harness import (
     timed_batch,
 )
 
-from stratalog.errors import DiskError, LogDirectoryError
+from stratalog.errors import AdoptionError, DiskError, LogDirectoryError
 from stratalog.records import AppendOrigin, build_end_transaction_marker, read_headers
 from stratalog.records._kernels import seal_batch
 from stratalog.storage.check import CheckRun, check
@@ -338,9 +338,12 @@ def without_a_segment() -> SimulatedFileSystem:
     return files
 
 
-def test_a_segment_of_which_nothing_is_left_is_missed_where_nothing_is_compacted() -> None:
+@pytest.mark.parametrize("is_live", [True, False])
+def test_a_segment_of_which_nothing_is_left_is_missed_where_nothing_is_compacted(
+    is_live: bool,
+) -> None:
     files = without_a_segment()
-    run = CheckRun(files, is_live=False, read_metadata=lambda _: frozenset({"t"}))
+    run = CheckRun(files, is_live=is_live, read_metadata=lambda _: frozenset({"t"}))
 
     (found,) = run.check("/logs").findings
 
@@ -349,8 +352,19 @@ def test_a_segment_of_which_nothing_is_left_is_missed_where_nothing_is_compacted
     assert "[2, 3) is missing" in found.sentence
 
 
+@pytest.mark.parametrize("is_live", [True, False])
+def test_metadata_that_cannot_be_read_ends_no_check(is_live: bool) -> None:
+    def read_metadata(_path: str) -> frozenset[str]:
+        raise AdoptionError("offset 7 follows where 5 is expected")
+
+    run = CheckRun(without_a_segment(), is_live=is_live, read_metadata=read_metadata)
+
+    found = [each.severity for each in run.check("/logs").findings if each.kind is Kind.METADATA]
+    assert found == ([] if is_live else [Severity.WARNING])
+
+
 @pytest.mark.parametrize(
-    "why", ["unknown", "compacted earlier", "a hole of a compaction", "live", "dropped"]
+    "why", ["unknown", "compacted earlier", "a hole of a compaction", "dropped"]
 )
 def test_offsets_that_a_compaction_may_have_taken_are_not_missed(why: str) -> None:
     files = without_a_segment()
@@ -365,7 +379,7 @@ def test_offsets_that_a_compaction_may_have_taken_are_not_missed(why: str) -> No
         name = segment_file("", 2, ".log.0.20260102T030405.000001Z")
         files.put("/logs/t-0/.stratalog/cut" + name, b"bytes")
     known = frozenset({"another" if why == "unknown" else "t"})
-    run = CheckRun(files, is_live=why == "live", read_metadata=lambda _: known)
+    run = CheckRun(files, is_live=False, read_metadata=lambda _: known)
 
     assert Kind.GAP not in kinds(run.check("/logs").findings)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stratalog.config.properties import parse_properties
-from stratalog.errors import ConfigError, CorruptFileError, DiskError
+from stratalog.errors import ConfigError, CorruptFileError, DiskError, StratalogError
 from stratalog.storage.check_looks import LOOKS
 from stratalog.storage.commits.journal import CommitJournal
 from stratalog.storage.directory import LogDirectory
@@ -84,21 +84,28 @@ def check_directory(
     read_metadata: ReadMetadata | None = None,
     wait: Callable[[], None] = lambda: None,
 ) -> DirectoryCheck:
-    """``read_metadata`` reads the metadata store of a directory that nobody owns, which is of a
-    layer that this one does not know; ``wait`` is called between two looks."""
+    """``read_metadata`` asks the owner, or reads the metadata of a directory without one, which is
+    of a layer that this one does not know; ``wait`` is called between two looks."""
     identity, findings = read_identity(files, path)
     findings += _check_journal(files, path, is_live=is_live, wait=wait)
     not_compacted: frozenset[str] = frozenset()
-    # Only its owner may open the store, and has read all of it when it did.
-    if read_metadata is not None and not is_live:
+    if read_metadata is not None:
         try:
             not_compacted = read_metadata(path)
-        except CorruptFileError as corrupt:
-            findings.append(error(Kind.METADATA, corrupt.path, corrupt.reason))
-        except DiskError as failure:
-            sentence = f"cannot be read: {failure.reason}"
-            findings.append(error(Kind.UNREADABLE, failure.path, sentence))
+        except StratalogError as failure:
+            # An owner has read all of it, and may be writing to it now.
+            if not is_live:
+                findings.append(_unread_metadata(path, failure))
     return DirectoryCheck(identity, findings, not_compacted)
+
+
+def _unread_metadata(path: str, failure: StratalogError) -> Finding:
+    if isinstance(failure, CorruptFileError):
+        return error(Kind.METADATA, failure.path, failure.reason)
+    if isinstance(failure, DiskError):
+        return error(Kind.UNREADABLE, failure.path, f"cannot be read: {failure.reason}")
+    # A KRaft controller's, which its owner puts right, and others go on without.
+    return warning(Kind.METADATA, path, str(failure))
 
 
 def _check_journal(
