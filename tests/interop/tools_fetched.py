@@ -19,6 +19,7 @@ from apache_kafka import CACHE, HERE
 FETCH_SECONDS = 300
 KCAT_PACKAGES = ["kcat", "librdkafka1", "libyajl2"]
 KAFKAJS = HERE / "kafkajs"
+KAFKA_TIERED_POM = HERE / "kafka" / "tiered.pom.xml"
 SPARK_POM = HERE / "spark" / "pom.xml"
 LAKES_POM = HERE / "lakes" / "pom.xml"
 ICEBERG_SPARK = HERE / "lakes" / "pyspark.txt"
@@ -59,6 +60,11 @@ def kafkajs(script: Path) -> Command:
 def spark_connector() -> list[Path]:
     """The jars of Spark's Kafka connector, which pyspark does not bring."""
     return _jars("spark", SPARK_POM)
+
+
+def kafka_tiered() -> list[Path]:
+    """Apache Kafka's remote storage for tests, which its own jars lack."""
+    return _jars("kafka-tiered", KAFKA_TIERED_POM)
 
 
 def lake_jars() -> list[Path]:

@@ -32,9 +32,9 @@ NO_SPARK: Any = None
         ({"partition_by": [""]}, "partition_by is"),
         ({"transform": "value"}, "transform is 'value': expected a function"),
         ({"options": ["startingOffsets"]}, "expected options by their names"),
-        ({"options": {"subscribe": "other"}}, "option subscribe is 'other': say it as the topic"),
-        ({"options": {"PATH": "/x"}}, "option PATH is '/x': say it as the log directory"),
-        ({"write_options": {"path": "/x"}}, "say it as the target"),
+        ({"options": {"subscribe": "other"}}, "option subscribe is 'other': give it as the topic"),
+        ({"options": {"PATH": "/x"}}, "option PATH is '/x': give it as the log directory"),
+        ({"write_options": {"path": "/x"}}, "give it as the target"),
     ],
 )
 def test_an_export_that_cannot_be_is_refused_in_one_sentence(

@@ -37,7 +37,7 @@ def check_options(name: str, value: object, said_otherwise: Mapping[str, str]) -
         if not isinstance(each, str):
             raise JobOptionError(name, value, f"the name {each!r} is no text")
         if (instead := said_otherwise.get(each.lower())) is not None:
-            raise JobOptionError(f"the option {each}", text, f"say it as {instead}")
+            raise JobOptionError(f"the option {each}", text, f"give it as {instead}")
     return {each: option_text(found) for each, found in value.items()}
 
 
