@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stratalog.broker import finding
-from stratalog.broker.finding import find_directory, survey_directory
+from stratalog.broker.finding import survey_directory
 from stratalog.directories.controller_log import read_controller
+from stratalog.directories.found_directory import find_directory
 from stratalog.errors import AdoptionError
 from stratalog.records import Record, build_batch, read_headers
 from stratalog.storage.directory import LogDirectory

@@ -1,6 +1,5 @@
 """What is known of a log directory, by whichever witness is the best that there is."""
 
-import os
 import uuid
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from stratalog.storage.layout import META_PROPERTIES
 
 FOREVER = {"retention.ms": "-1"}
 TOPIC_ID = uuid.UUID(int=7 << 100)
+LIMITS = (("cleanup.policy", "delete"), ("retention.ms", "5"), ("retention.bytes", "-1"))
 
 
 def learn(path: Path) -> KnownDirectory:
@@ -126,27 +126,45 @@ def test_of_kafkas_directory_the_controllers_log_is_read(
     assert known.topics["orders"].configs == dict(configs)
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(60, 5), (-60, -1)])
-def test_of_the_store_and_the_controllers_log_the_last_owners_is_read(
-    tmp_path: Path, seconds: int, expected: int
-) -> None:
-    limits = (("cleanup.policy", "delete"), ("retention.ms", "5"), ("retention.bytes", "-1"))
-    leave(tmp_path, {"orders": FOREVER})
-    controller = tmp_path / "__cluster_metadata-0"
-    controller.mkdir()
-    written = controller / f"{0:020}.log"
-    written.write_bytes(recorded(*limits))
-    at = (tmp_path / METADATA_FILE).stat().st_mtime + seconds
-    os.utime(written, (at, at))
+def adopted(path: Path) -> Path:
+    """Apache Kafka's directory with ``orders`` kept for a while, which a broker of ours has had."""
+    leave(path, {"orders": {}})
+    (path / "orders-0" / "partition.metadata").unlink()
+    make_kafkas(path, recorded(*LIMITS))
+    return leave(path, {}, server={"log.retention.ms": "3"})
 
-    assert retention_ms(tmp_path) == expected
+
+def write_more(path: Path, *values: bytes) -> None:
+    """What Kafka's controller appends when it has the directory again."""
+    (written,) = (path / "__cluster_metadata-0").glob("*.log")
+    count = 2 + len(LIMITS)
+    written.write_bytes(written.read_bytes() + log_of(values, base_offset=count))
+
+
+def test_what_kafka_has_changed_since_our_broker_had_it_counts(tmp_path: Path) -> None:
+    adopted(tmp_path)
+    assert retention_ms(tmp_path) == 5
+    broker = opened(tmp_path)
+    change = ConfigChange("retention.bytes", ConfigOperation.SET, "66")
+    broker.store.alter_topic_configs("orders", [change])
+    broker.close()
+    assert learn(tmp_path).server_configs is not None
+    write_more(tmp_path, config("orders", "retention.ms", "-1"))
+
+    known = learn(tmp_path)
+
+    found = known.topic_configs().of("orders")
+    assert found.is_known
+    assert (found.config.retention_ms, found.config.retention_bytes) == (-1, 66)
+    assert known.server_configs is None, "Kafka's own are not known"
+    leave(tmp_path, {})
+    assert retention_ms(tmp_path) == -1, "a start takes it over"
 
 
 def test_metadata_that_cannot_be_read_is_no_reason_to_believe_an_older_witness(
     tmp_path: Path,
 ) -> None:
-    limits = (("cleanup.policy", "delete"), ("retention.ms", "5"), ("retention.bytes", "-1"))
-    make_kafkas(leave(tmp_path, {"orders": FOREVER}), recorded(*limits))
+    adopted(tmp_path)
     (tmp_path / METADATA_FILE).write_bytes(b"no database" * 1000)
 
     known = learn(tmp_path)

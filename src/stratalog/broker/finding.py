@@ -1,27 +1,25 @@
-"""What log directories hold, read for adoption and reconciliation; nothing is changed.
+"""What log directories hold, read for adoption; nothing is changed.
 
-For reconciliation a replica is its name and its topic id. Adoption also asks for the newest leader
-epoch and the largest producer id, for which every batch header is read once: a chunk at a time, so
-that memory does not grow with the logs. A file that cannot be read adds nothing, and a note.
+Beside what ``find_directory`` tells, adoption asks for the newest leader epoch and the largest
+producer id, for which every batch header is read once: a chunk at a time, so that memory does not
+grow with the logs. A file that cannot be read adds nothing, and a note.
 """
 
-import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from stratalog.directories.found_directory import find_directory
 from stratalog.errors import CorruptBatchError, CorruptFileError
-from stratalog.metadata.adoption import FoundDirectory, FoundReplica, StrayReplica
+from stratalog.metadata.adoption import FoundDirectory
 from stratalog.records import BatchHeader, find_valid_batch, read_header, read_headers
 from stratalog.records._kernels import crc32c
-from stratalog.storage.checkpoint import read_epochs, read_topic_id
+from stratalog.storage.checkpoint import read_epochs
 from stratalog.storage.directory import LogDirectory
 from stratalog.storage.files import File, FileSystem, read_file
 from stratalog.storage.inspection import list_replica
 from stratalog.storage.layout import (
     LEADER_EPOCH_CHECKPOINT,
-    PARTITION_METADATA,
     SNAPSHOT_SUFFIX,
-    STRAY_DIRECTORY,
     ReplicaDirectoryName,
     segment_file,
 )
@@ -51,39 +49,8 @@ class _Seen:
                 self.leader_epoch = header.partition_leader_epoch
 
 
-def find_directory(directory: LogDirectory) -> FoundDirectory:
-    """The replicas in a directory and whose they are: enough for reconciliation."""
-    identity = directory.identity()
-    replicas = directory.replicas()
-    return FoundDirectory(
-        path=directory.path,
-        replicas=tuple(
-            FoundReplica(
-                topic=name.topic_partition.topic,
-                partition=name.topic_partition.partition,
-                topic_id=_topic_id(directory.files, path),
-            )
-            for path, name in replicas
-            if not name.state
-        ),
-        strays=tuple(
-            StrayReplica(
-                directory.path,
-                path.removeprefix(f"{directory.path}/"),
-                _topic_id(directory.files, path),
-                name.topic_partition.partition,
-            )
-            for path, name in replicas
-            if name.state == STRAY_DIRECTORY
-        ),
-        cluster_id=identity.cluster_id if identity else "",
-        node_id=identity.node_id if identity else None,
-        directory_id=identity.directory_id if identity else None,
-    )
-
-
 def survey_directory(directory: LogDirectory, notes: list[str]) -> FoundDirectory:
-    """The same, with epochs and producer ids, for which all that is there is read."""
+    """What ``find_directory`` tells, with epochs and producer ids, for which all is read."""
     found = find_directory(directory)
     replicas, producer_id_max = [], -1
     for (path, _), replica in zip(_replicas(directory), found.replicas, strict=True):
@@ -96,14 +63,6 @@ def survey_directory(directory: LogDirectory, notes: list[str]) -> FoundDirector
 
 def _replicas(directory: LogDirectory) -> list[tuple[str, ReplicaDirectoryName]]:
     return [(path, name) for path, name in directory.replicas() if not name.state]
-
-
-def _topic_id(files: FileSystem, path: str) -> uuid.UUID | None:
-    try:
-        return read_topic_id(files, f"{path}/{PARTITION_METADATA}")
-    except CorruptFileError:
-        # The log will not open and say why; its name still tells whose it is.
-        return None
 
 
 def _survey_replica(files: FileSystem, path: str) -> _Seen:

@@ -24,10 +24,11 @@ from stratalog.broker.continuation import (
     go_on_with_producer_ids,
     read_before,
 )
-from stratalog.broker.finding import find_directory, survey_directory
+from stratalog.broker.finding import survey_directory
 from stratalog.clock import Clock, SystemClock
 from stratalog.config import BrokerConfig, TopicConfig
 from stratalog.directories.controller_log import controller_state, read_controller
+from stratalog.directories.found_directory import find_directory
 from stratalog.errors import (
     ConfigError,
     DiskError,

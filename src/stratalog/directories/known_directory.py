@@ -3,10 +3,13 @@
     1. its broker runs      it is asked over its admin port
     2. our metadata store   a copy of it is read, in the directory or in the one that a pointer
                             there names: the file itself is its next owner's to put right
-    3. a KRaft controller's it is read, as an adoption would. Where it was written to since our
-       log                  store was, Apache Kafka was the last owner: what it has changed is laid
-                            over 2, as the next start of ours will do
+    3. a KRaft controller's it is read, as an adoption would
+       log
     4. none of these        nothing is known
+
+Where both 2 and 3 are, and the log has grown since the store's owner last looked at it, Apache
+Kafka had the directory meanwhile: what it has changed is taken over, as the next start of a broker
+would. While Kafka itself owns the directory its log alone counts.
 
 What is known of a topic is told, and which of the configs that decide about removing are not:
 nothing is guessed. A store that is there and cannot be read is as good as none, and is no reason to
@@ -14,8 +17,8 @@ believe an older witness.
 """
 
 import uuid
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,23 +26,23 @@ from typing import Any
 from stratalog.config import BrokerConfig, TopicConfig
 from stratalog.config.settings import settings_of
 from stratalog.directories.controller_log import controller_state, read_controller
+from stratalog.directories.found_directory import find_directory
 from stratalog.directories.owner_client import ask
 from stratalog.directories.owners import Ownership, find_owner
-from stratalog.errors import AdoptionError, MetadataError, StorageError, StratalogError
-from stratalog.metadata.adoption import FoundDirectory, FoundReplica
+from stratalog.errors import AdoptionError, CorruptFileError, DiskError, MetadataError, StorageError
 from stratalog.metadata.dynamic_configs import (
     DYNAMIC_BROKER_CONFIGS,
     check_topic_configs,
     effective_broker,
     possible_configs,
 )
-from stratalog.metadata.following import FollowedController, plan_following
+from stratalog.metadata.following import plan_following
 from stratalog.metadata.image import MetadataImage, apply_update, configs_by_broker
-from stratalog.metadata.kept_store import read_kept_store
+from stratalog.metadata.kept_store import KeptStore, read_kept_store
 from stratalog.metadata.removal_limits import unstated_limits
 from stratalog.metadata.server_configs import known_server_configs
 from stratalog.metadata.sqlite_store import METADATA_FILE, METADATA_POINTER
-from stratalog.storage.checkpoint import format_id, parse_id, read_topic_id
+from stratalog.storage.checkpoint import format_id, read_topic_id
 from stratalog.storage.directory import LogDirectory
 from stratalog.storage.files import FileSystem, OsFileSystem
 from stratalog.storage.layout import PARTITION_METADATA
@@ -92,8 +95,8 @@ class KnownConfig:
 class KnownDirectory:
     """``next_producer_id`` is -1 where nobody has said, ``broker_configs`` is None there: dynamic
     ones by the id of the broker, and under "" for all. ``server_configs`` are those that its broker
-    was started with, None where they are not known. ``how`` is for people; ``failure`` is why
-    metadata that is there could not be read."""
+    was started with, None where they are not known. ``how`` is for people; ``failure`` is what
+    keeps a store that is there from being read."""
 
     owner: Ownership
     reach: Owner | None = None
@@ -103,7 +106,7 @@ class KnownDirectory:
     broker_configs: Mapping[str, Mapping[str, str]] | None = None
     server_configs: Mapping[str, str] | None = None
     how: str = "there is neither a broker to ask nor metadata to read"
-    failure: StratalogError | None = None
+    failure: CorruptFileError | DiskError | None = None
 
     @property
     def dynamic_configs(self) -> dict[str, str]:
@@ -171,9 +174,11 @@ def learn_directory(files: FileSystem, log_dir: str) -> KnownDirectory:
         if told is not None:
             return told
     place = _store_place(log_dir)
+    paths = dict.fromkeys((log_dir, place or log_dir))
+    directories = [LogDirectory(ReadOnlyFileSystem(files), path) for path in paths]
     if place is None:
-        return _read_controller(files, log_dir, ownership)
-    return _read_store(files, log_dir, place, ownership)
+        return _read_controller(directories, ownership)
+    return _read_store(place, directories, ownership)
 
 
 def not_compacted_topics(log_dir: str) -> frozenset[str]:
@@ -245,62 +250,63 @@ def _store_place(log_dir: str) -> str | None:
 
 
 def _read_store(
-    files: FileSystem, log_dir: str, place: str, ownership: Ownership
+    place: str, directories: Sequence[LogDirectory], ownership: Ownership
 ) -> KnownDirectory:
     path = f"{place}/{METADATA_FILE}"
     try:
         kept = read_kept_store(place)
-        if kept is not None and kept.followed is not None:
-            image = _with_kafkas_turn(files, {log_dir, place}, kept.image, kept.followed)
-            return _of_image(image, ownership)
-    except (MetadataError, StorageError) as error:
+        if kept is None:
+            how = f"{path} says nothing yet, or is just changing"
+            return KnownDirectory(owner=ownership, how=how)
+        if not _has_grown(kept, place, directories):
+            return _of_image(kept.image, ownership, f"{METADATA_FILE} was read")
+        if ownership.kind == "kafka" or kept.followed is None:
+            return _read_controller(directories, ownership)
+        return _follow(kept, directories, ownership)
+    except (AdoptionError, MetadataError, StorageError) as error:
         how = f"the metadata cannot be read: {error}"
-        return KnownDirectory(owner=ownership, how=how, failure=error)
-    if _is_newer(_controller_files(log_dir), _store_files(place)):
-        return _read_controller(files, log_dir, ownership)
-    if kept is None:
-        return KnownDirectory(owner=ownership, how=f"{path} says nothing yet, or is just changing")
-    return _of_image(kept.image, ownership)
+        failure = error if isinstance(error, (CorruptFileError, DiskError)) else None
+        return KnownDirectory(owner=ownership, how=how, failure=failure)
 
 
-def _with_kafkas_turn(
-    files: FileSystem, paths: Iterable[str], image: MetadataImage, followed: FollowedController
-) -> MetadataImage:
-    """``image`` with what Kafka's controller has written since it was ``followed``."""
-    directories = [LogDirectory(ReadOnlyFileSystem(files), path) for path in paths]
+def _has_grown(kept: KeptStore, place: str, directories: Sequence[LogDirectory]) -> bool:
+    """Whether the controller's log was written to since the owner of the store looked at it. Of a
+    store that does not say, by the time of the files: two owners never run at once, and each writes
+    to its own when it starts."""
     state = controller_state(directories)
-    if state in ("", followed.state):
-        return image
+    if kept.followed is not None:
+        return state not in ("", kept.followed.state)
+    log = f"{CLUSTER_METADATA_TOPIC}-0"
+    theirs = [each for one in directories for each in Path(one.path, log).glob("*")]
+    ours = [Path(place, name) for name in (METADATA_FILE, f"{METADATA_FILE}-wal")]
+    return _written(theirs) > _written(ours)
+
+
+def _written(paths: Sequence[Path]) -> int:
+    return max((path.stat().st_mtime_ns for path in paths if path.exists()), default=-1)
+
+
+def _follow(
+    kept: KeptStore, directories: Sequence[LogDirectory], ownership: Ownership
+) -> KnownDirectory:
+    """What the store will hold when its next owner has taken over what Kafka has changed. Kafka's
+    own settings are not known, and so are not those that counted last."""
     cluster = read_controller(directories)
-    if cluster is None:
-        return image
+    assert cluster is not None, "what has a state can be read, or says why not"
     following = plan_following(
-        image,
+        kept.image,
         cluster,
-        followed,
-        [_find(files, each) for each in directories],
-        broker=BrokerConfig.from_properties(image.server_configs or {}),
-        is_broker_config_known=image.server_configs is not None,
+        kept.followed,
+        [find_directory(each) for each in directories],
+        broker=BrokerConfig(),
+        is_broker_config_known=True,
     )
-    return apply_update(image, following.update)
+    image = replace(apply_update(kept.image, following.update), server_configs=None)
+    how = f"{METADATA_FILE} was read, and the controller's log of Apache Kafka since"
+    return _of_image(image, ownership, how)
 
 
-def _find(files: FileSystem, directory: LogDirectory) -> FoundDirectory:
-    return FoundDirectory(
-        path=directory.path,
-        replicas=tuple(
-            FoundReplica(
-                topic=name.topic_partition.topic,
-                partition=name.topic_partition.partition,
-                topic_id=parse_id(text) if (text := topic_id_in(files, path)) else None,
-            )
-            for path, name in directory.replicas()
-            if not name.state
-        ),
-    )
-
-
-def _of_image(image: MetadataImage, ownership: Ownership) -> KnownDirectory:
+def _of_image(image: MetadataImage, ownership: Ownership, how: str) -> KnownDirectory:
     noted = image.server_configs
     return KnownDirectory(
         owner=ownership,
@@ -317,20 +323,19 @@ def _of_image(image: MetadataImage, ownership: Ownership) -> KnownDirectory:
         next_producer_id=image.next_producer_id,
         broker_configs=configs_by_broker(image.broker_configs),
         server_configs=None if noted is None else known_server_configs(noted),
-        how=f"{METADATA_FILE} was read",
+        how=how,
     )
 
 
 # --- the controller's log --------------------------------------------------------------------
 
 
-def _read_controller(files: FileSystem, log_dir: str, ownership: Ownership) -> KnownDirectory:
-    directory = LogDirectory(ReadOnlyFileSystem(files), log_dir)
+def _read_controller(directories: Sequence[LogDirectory], ownership: Ownership) -> KnownDirectory:
     try:
-        cluster = read_controller([directory])
-        identity = directory.identity()
+        cluster = read_controller(directories)
+        identity = directories[0].identity()
     except (AdoptionError, StorageError) as error:
-        return KnownDirectory(owner=ownership, how=str(error), failure=error)
+        return KnownDirectory(owner=ownership, how=str(error))
     if cluster is None:
         return KnownDirectory(owner=ownership)
     return KnownDirectory(
@@ -352,25 +357,3 @@ def _read_controller(files: FileSystem, log_dir: str, ownership: Ownership) -> K
         },
         how="the controller's log was read",
     )
-
-
-# --- which of the two is newer ---------------------------------------------------------------
-
-
-def _controller_files(log_dir: str) -> list[Path]:
-    directory = Path(log_dir, f"{CLUSTER_METADATA_TOPIC}-0")
-    return [*directory.iterdir()] if directory.is_dir() else []
-
-
-def _store_files(place: str) -> list[Path]:
-    return [Path(place, name) for name in (METADATA_FILE, f"{METADATA_FILE}-wal")]
-
-
-def _is_newer(these: list[Path], those: list[Path]) -> bool:
-    """Two owners never run at once, and each writes to its own when it starts: so the newest file
-    is the last owner's."""
-    return _written(these) > _written(those)
-
-
-def _written(paths: list[Path]) -> int:
-    return max((path.stat().st_mtime_ns for path in paths if path.exists()), default=-1)

@@ -24,12 +24,6 @@ class KeptStore(NamedTuple):
     followed: FollowedController | None
 
 
-def read_kept_image(log_dir: str) -> MetadataImage | None:
-    """The topics, configs and ids of ``read_kept_store``."""
-    kept = read_kept_store(log_dir)
-    return None if kept is None else kept.image
-
-
 def read_kept_store(log_dir: str) -> KeptStore | None:
     """What the store holds; None if there is none, if nobody has said yet whose it is, or if an
     owner came and wrote to it meanwhile. CorruptFileError where an owner could not open it."""
