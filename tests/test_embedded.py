@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import stratalog
+from left_directories import leave
 from stratalog import LogsDirectory, PartitionLog, Record
 from stratalog.errors import (
     ConfigError,
@@ -360,6 +361,23 @@ def test_what_is_old_goes_only_from_topics_whose_settings_are_known(tmp_path: Pa
         assert logs.held_topics == ["clicks"]
         assert "kafka-log-retention" in logs.maintain()
         assert (orders.start_offset, clicks.start_offset) == (10, 0)
+
+
+def test_what_a_broker_has_left_of_a_topics_settings_counts_below_what_is_named(
+    tmp_path: Path,
+) -> None:
+    forever = {"retention.ms": "-1"}
+    topics = {"kept": forever, "named": forever, "old": {}}
+    leave(tmp_path, topics, server={"log.retention.ms": "9"})
+    at_once = {"log.initial.task.delay.ms": "0"}
+
+    with stratalog.open_directory(tmp_path, topics={"named": {}}) as logs:
+        assert logs.held_topics == []
+    with stratalog.open_directory(tmp_path, config=at_once, topics={"named": {}}) as logs:
+        logs.maintain()
+        starts = {name: logs.log(name).start_offset for name, _ in logs.partitions()}
+
+    assert starts == {"kept": 0, "named": 0, "old": 3}
 
 
 def test_settings_that_are_named_later_count_from_then_on(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from stratalog.records import Codec, Record, build_batch
 from stratalog.records.columns import KAFKA_COLUMNS, StoredRecord, decode_columns, decode_records
 from stratalog.storage.appending import LogAppendInfo
 from stratalog.storage.check import Finding, check
+from stratalog.storage.files import OsFileSystem
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.loading import LoadProgress
 from stratalog.storage.log import Log
@@ -55,9 +56,11 @@ def open_directory(
     names. The directory must be there unless ``create`` says otherwise, and nobody else may own
     it. ``show_progress`` is told how far opening has come: recovery after a crash can take a while.
 
-    A topic that is there already and that ``topics`` does not name is held: its logs are read and
-    appended to, but nothing old is ever removed from them, since nobody has said by which rules
-    they were kept. Name it, with ``{}`` for the defaults, or call ``configure``.
+    Settings that a broker has left in the directory count, and ``config`` and ``topics`` are laid
+    over them. A topic that is there already, whose settings are not known and that ``topics`` does
+    not name, is held: its logs are read and appended to, but nothing old is ever removed from them,
+    since nobody has said by which rules they were kept. Name it, with ``{}`` for the defaults, or
+    call ``configure``.
     """
     if not str(path):
         raise LogDirectoryError("the path is empty; name a log directory")
@@ -74,10 +77,18 @@ def open_directory(
         # Whoever appends here is trusted with what a coordinator would be asked.
         transaction_partition_verification_enable=False,
     )
-    chosen = {
-        name: TopicConfig.from_properties(properties, broker=broker)
-        for name, properties in (topics or {}).items()
-    }
+    # A moment of every import otherwise, and only needed here.
+    from stratalog.directories.known_directory import learn_directory
+    from stratalog.metadata.server_configs import over_noted
+
+    known = learn_directory(OsFileSystem(), str(place.absolute()))
+    noted = known.server_configs
+    server = broker if noted is None else over_noted(broker, noted)
+    configs = known.topic_configs(server if settings else None)
+    chosen = {name: configs.of(name, given).config for name, given in (topics or {}).items()}
+    for name in known.topics:
+        if name not in chosen and (found := configs.of(name)).is_known:
+            chosen[name] = found.config
     return LogsDirectory(broker, chosen, show_progress)
 
 

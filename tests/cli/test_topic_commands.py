@@ -1,6 +1,7 @@
 """``stratalog topic`` against a broker of our own, and on a bare directory."""
 
 import re
+import uuid
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ import pytest
 import stratalog
 from broker_fixture import running_broker
 from command_line import CommandLine, run_stratalog
+from left_directories import leave, make_kafkas
+from metadata_records import config, log_of, partition, topic
 
 
 def test_a_topic_is_created_as_asked_and_described_so(commands: CommandLine) -> None:
@@ -158,6 +161,23 @@ def test_a_directory_that_a_broker_has_served_tells_configs_and_the_same_id(tmp_
     assert during[0]["configs"] == {"retention.ms": "-1"}, "its owner is asked"
     with stratalog.open_directory(tmp_path):
         assert run_stratalog(*describe).json[0]["configs"] == {"retention.ms": "-1"}
+
+
+def test_a_topics_own_configs_are_told_where_its_brokers_settings_are_not_known(
+    tmp_path: Path,
+) -> None:
+    topic_id = uuid.UUID(int=7 << 100)
+    leave(tmp_path, {"orders": {}})
+    (tmp_path / "orders-0" / "partition.metadata").unlink()
+    kept = config("orders", "retention.ms", "-1")
+    make_kafkas(tmp_path, log_of([topic("orders", topic_id), partition(topic_id, 0), kept]))
+
+    ran = run_stratalog("topic", "describe", "orders", "--log-dir", str(tmp_path))
+
+    assert ran.lines[0].endswith("Configs: retention.ms=-1")
+    assert (
+        "held: its configs are unknown: it leaves cleanup.policy, retention.bytes" in ran.lines[1]
+    )
 
 
 # --- adopting --------------------------------------------------------------------------------

@@ -32,10 +32,10 @@ def _topic(chosen: Chosen, name: str, directories: list[str]) -> TopicFacts:
     from stratalog.storage.files import OsFileSystem
 
     files = OsFileSystem()
-    config = chosen.topic_config(name)
-    known = chosen.known.topics.get(name)
+    found = chosen.resolved(name)
+    config = None if found.is_held else found.config
     note = None
-    if config is None and known is not None:
+    if not found.is_known and name in chosen.known.topics:
         note = f"held: its configs are unknown: {why_unknown(chosen, name)}"
     ids = {topic_id_in(files, each) for each in directories} - {""}
     partitions = [_partition(chosen, each) for each in directories]

@@ -15,13 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from stratalog.clock import Clock, SystemClock
-from stratalog.config import BrokerConfig
+from stratalog.config import BrokerConfig, TopicConfig
 from stratalog.directories.owners import find_owner
 from stratalog.errors import DirectoryLockedError
 from stratalog.handover.asking import ask_compaction
 from stratalog.handover.errors import HandoverError
 from stratalog.handover.handover import SECONDS, is_java
 from stratalog.handover.owning import owned, owner_config
+from stratalog.metadata.dynamic_configs import effective_broker
+from stratalog.metadata.removal_limits import looser_limits
+from stratalog.metadata.server_configs import known_server_configs
+from stratalog.metadata.sqlite_store import SqliteMetadataStore
 from stratalog.storage.cleaning.outside import (
     LeftOut,
     OutsideRounds,
@@ -117,6 +121,8 @@ class Compactions:
                 outside.add(self.lease_id, key, now_ms=now_ms, is_forced=is_forced)
                 for key in wanted_keys((log.topic_partition for log in logs), topics, partitions)
             ]
+            for name in sorted({each.topic_partition.topic for each in found}):
+                _refuse_beyond(opened.store, name)
         rounds = [each for each in found if isinstance(each, OutsideRound)]
         left_out = [each for each in found if isinstance(each, LeftOut)]
         reserve_bytes = self._config.broker.log_dir_reserve_bytes
@@ -135,6 +141,27 @@ class Compactions:
         _, owner = find_owner(self.log_dir)
         if owner is not None:
             ask_compaction(owner, f"/{self.lease_id}/release", b"{}")
+
+
+def _refuse_beyond(store: SqliteMetadataStore, name: str) -> None:
+    """Settings that are given for the broker may not remove more than those that it had."""
+    image = store.image
+    if image.server_configs is None or name not in image.topics:
+        return
+    server = BrokerConfig.from_properties(known_server_configs(image.server_configs))
+    known = effective_broker(server, image.broker_overrides(image.node_id))
+    configs = image.topics[name].configs
+    looser = looser_limits(
+        TopicConfig.from_properties(configs, broker=known),
+        TopicConfig.from_properties(configs, broker=store.broker),
+        "compact",
+    )
+    if looser:
+        limit = looser[0]
+        raise HandoverError(
+            f"topic {name} has {limit.name}={limit.known} of its broker; with {limit.name}="
+            f"{limit.given} more would be removed than that allows: alter the topic's configs"
+        )
 
 
 def read_plan(body: dict[str, Any], log_dir: str, files: FileSystem) -> PlannedRounds:
