@@ -15,6 +15,7 @@ from stratalog.broker.event_log import start_event_log, stop_event_log
 from stratalog.broker.overview import Health, health
 from stratalog.broker.state_events import StateEvents
 from stratalog.metadata.dynamic_configs import ConfigChange, ConfigOperation
+from stratalog.storage.kept_cuts import KeptCut
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
 
@@ -126,3 +127,25 @@ def test_a_directory_that_refuses_appends_is_told_once_and_that_it_is_over(tmp_p
     quota = "write a.log: Disk quota exceeded"
     assert [event["reason"] for event in named(told, "appends_refused")] == [quota, quota]
     assert len(named(told, "appends_resumed")) == 2
+
+
+def test_what_a_start_has_cut_is_told_once_and_in_health_as_long_as_it_is_kept(
+    tmp_path: Path,
+) -> None:
+    cut = KeptCut(1_700_000_000_000, 42, 0, 4200, 99, "its CRC does not match", ("a",), True)
+
+    async def act() -> tuple[Health, dict[str, Any]]:
+        async with broker_parts(tmp_path) as services:
+            await create_topic(services, "orders")
+            log: Log = services.logs.get(KEY)
+            log.recovery_report.cut, log.recovery_cuts = cut, (cut,)
+            StateEvents(services).start()
+            return health(services, is_ready=True)
+
+    with events() as told:
+        found, body = asyncio.run(act())
+    (event,) = named(told, "recovery_cut")
+    assert (event["offset"], event["bytes"], event["until"][:10]) == (42, 99, "2023-11-21")
+    assert event["kept"].endswith("orders-0/.stratalog/cut")
+    assert found is Health.OK, "nobody has to do anything"
+    assert body["recovery_cuts"]["orders-0"][0]["reason"] == "its CRC does not match"

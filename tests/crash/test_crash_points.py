@@ -167,6 +167,19 @@ def work_after_a_crash(driver: Driver) -> None:
         driver.checkpoint()
 
 
+def much_that_waits_for_its_flush(driver: Driver) -> None:
+    """Of several pages that were never synced, a later one may be kept and an earlier one lost."""
+    driver.append(2, size=60)
+    driver.flush()
+    driver.checkpoint()
+    producer = Producer(7)
+    for _ in range(9):
+        driver.append(2, producer=producer, transactional=True, size=120)
+    driver.end_transaction(producer, commit=False)
+    driver.append(2, size=300)
+    driver.append(1)
+
+
 SCENARIOS = (
     appends_and_rolls,
     transactions,
@@ -178,6 +191,7 @@ SCENARIOS = (
     deletions,
     leader_epochs,
     work_after_a_crash,
+    much_that_waits_for_its_flush,
 )
 
 

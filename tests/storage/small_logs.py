@@ -43,7 +43,7 @@ def opened(
     *,
     config: TopicConfig = CONFIG,
     clean: bool = False,
-    recovery_point: int = 0,
+    recovery_point: int | None = None,
     log_start_offset: int = 0,
 ) -> Log:
     context = LogContext(

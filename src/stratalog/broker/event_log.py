@@ -49,6 +49,7 @@ LEVELS: Final[dict[str, int]] = {
     "handler_failed": logging.ERROR,
     "lease_lapsed": logging.WARNING,
     "log_damaged": logging.ERROR,
+    "recovery_cut": logging.WARNING,
     "log_offline": logging.ERROR,
     "log_uncleanable": logging.WARNING,
     "loop_stalled": logging.WARNING,

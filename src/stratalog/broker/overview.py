@@ -46,6 +46,26 @@ def health(services: Services, *, is_ready: bool) -> tuple[Health, Json]:
         ],
         "offline_logs": offline,
         "damaged_logs": damaged,
+        "recovery_cuts": _recovery_cuts(services),
+    }
+
+
+def _recovery_cuts(services: Services) -> dict[str, list[Json]]:
+    """What recovery has cut off, as long as it is kept. Nobody was promised any of it and the logs
+    go on, so it is told and nothing is degraded."""
+    return {
+        str(log.topic_partition): [
+            {
+                "offset": cut.start_offset,
+                "bytes": cut.size_bytes,
+                "reason": cut.reason,
+                "at_ms": cut.at_ms,
+                "kept_until_ms": cut.kept_until_ms,
+            }
+            for cut in log.recovery_cuts
+        ]
+        for log in services.logs
+        if log.recovery_cuts
     }
 
 

@@ -6,14 +6,15 @@ the metadata store, on the thread that made them. Neither looks at every log: a 
 same with ten thousand partitions.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 
 from stratalog.broker.event_log import log_event
 from stratalog.broker.services import Services
 from stratalog.metadata.image import MetadataChange
 from stratalog.storage.context import DiskState
 from stratalog.storage.directory import LogDirectory
-from stratalog.storage.layout import TopicPartition
+from stratalog.storage.layout import CUT_DIRECTORY, TopicPartition
 from stratalog.storage.lease_book import LeaseEnd
 from stratalog.storage.log import Log
 from stratalog.storage.retention import RetentionPlan
@@ -44,6 +45,7 @@ class StateEvents:
     def start(self) -> None:
         """Say what the start has found; once."""
         _say_recovered(log.recovery_report for log in self._services.logs)
+        _say_some("recovery_cut", _cuts(self._services.logs))
         topics = self._services.store.image.topics.values()
         held = [topic.name for topic in topics if topic.is_held]
         _say_some(
@@ -131,6 +133,21 @@ def _segments_deleted(log: Log, plan: RetentionPlan[Segment]) -> None:
         rule=last.breach.value,
         reason=last.explanation,
     )
+
+
+def _cuts(logs: Iterable[Log]) -> Iterator[dict[str, object]]:
+    """What this start has cut off although valid batches followed, and where it is kept."""
+    for log in logs:
+        cut = log.recovery_report.cut
+        if cut is not None:
+            yield {
+                "log": log.topic_partition,
+                "offset": cut.start_offset,
+                "bytes": cut.size_bytes,
+                "reason": cut.reason,
+                "kept": f"{log.directory}/{CUT_DIRECTORY}",
+                "until": datetime.fromtimestamp(cut.kept_until_ms / 1000, UTC).isoformat(),
+            }
 
 
 def _say_recovered(reports: Iterable[RecoveryReport]) -> None:

@@ -41,13 +41,16 @@ def segments(
     """
     from stratalog.storage.check_segment import SegmentCheck
     from stratalog.storage.files import OsFileSystem
+    from stratalog.storage.findings import Kind
     from stratalog.storage.inspection import one_replica
+    from stratalog.storage.kept_cuts import KeptCuts
     from stratalog.storage.ours import OwnFiles
     from stratalog.storage.readonly import ReadOnlyFileSystem
 
     files = ReadOnlyFileSystem(OsFileSystem())
     replica = one_replica(files, directory)
     rolls = OwnFiles(files, replica.directory).rolls()
+    cut = {each.base_offset for each in KeptCuts(files, replica.directory).read()}
     rows = []
     with bytes_bar("reading", lambda: log_bytes([replica.directory])) as progress:
         for slot, segment in enumerate(replica.segments):
@@ -56,7 +59,10 @@ def segments(
             progress(segment.size_bytes)
             if not facts.is_gone:
                 reason = rolls.get(segment.base_offset)
-                rows.append(_row(facts, None if reason is None else str(reason)))
+                row = _row(facts, None if reason is None else str(reason))
+                if segment.base_offset in cut:
+                    row["trouble"].append(str(Kind.RECOVERY_CUT))
+                rows.append(row)
     if output is OutputFormat.JSON:
         write_json({"directory": replica.directory, "segments": rows})
         return

@@ -14,6 +14,7 @@ from typing import Protocol
 from stratalog.errors import CorruptFileError, DiskError, LogDirectoryError
 from stratalog.storage.absences import MISSING, Absence, absent_start
 from stratalog.storage.check_order import (
+    cut_findings,
     missing_findings,
     orphan_findings,
     overlap_findings,
@@ -163,6 +164,7 @@ class ReplicaCheck:
             self._findings += self._told(facts)
         segments = [facts for facts in segments if not facts.is_gone]
         if self._replica is not None:
+            self._findings += cut_findings(self._files, self._directory)
             self._findings += orphan_findings(self._replica, segments)
             self._findings += overlap_findings(segments)
             if not self._may_be_compacted and CLEANER_CHECKPOINT not in self._offsets:

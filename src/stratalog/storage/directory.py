@@ -262,12 +262,15 @@ class LogDirectory:
 
     # --- checkpoints --------------------------------------------------------------------------
 
-    def recovery_points(self) -> dict[TopicPartition, int]:
-        """Without a readable file everything is read again: slower, never wrong."""
+    def recovery_points(self) -> dict[TopicPartition, int] | None:
+        """A log without an entry is newer than the file: nothing in it is known to be flushed.
+        None without a readable file: then nothing is known at all, and all is read again."""
+        if not self.files.exists(self._file(RECOVERY_POINT_CHECKPOINT)):
+            return None
         try:
             return self._read(RECOVERY_POINT_CHECKPOINT)
         except CorruptFileError:
-            return {}
+            return None
 
     def log_start_offsets(self) -> dict[TopicPartition, int]:
         """This one is no hint: without it deleted records would come back. Each partition keeps
@@ -285,6 +288,11 @@ class LogDirectory:
 
     def checkpoint_recovery_points(self) -> None:
         self._write(self.plan_recovery_points())
+
+    def begin_recovery_points(self) -> None:
+        """From now on a log without an entry is a new one."""
+        if not self.files.exists(self._file(RECOVERY_POINT_CHECKPOINT)):
+            self.checkpoint_recovery_points()
 
     def plan_recovery_points(self) -> "Checkpoint":
         """What ``checkpoint_recovery_points`` writes; ``Checkpoint.write`` may run on any thread,

@@ -62,7 +62,7 @@ class ReplicaToOpen:
     path: str
     topic_partition: TopicPartition
     clean: bool
-    recovery_point: int
+    recovery_point: int | None
     log_start_offset: int
     high_watermark: int
 
@@ -94,7 +94,7 @@ def take_stock(directory: LogDirectory) -> FoundReplicas:
                     path,
                     key,
                     clean,
-                    recovery_points.get(key, 0),
+                    None if recovery_points is None else recovery_points.get(key, 0),
                     log_start_offsets.get(key, 0),
                     high_watermarks.get(key, 0),
                 )

@@ -30,6 +30,8 @@ from stratalog.storage.context import DiskState, LogContext
 from stratalog.storage.deletion import PendingDeletes
 from stratalog.storage.handles import HandleCache
 from stratalog.storage.held_files import UNKNOWN_END
+from stratalog.storage.janitor import Janitor
+from stratalog.storage.kept_cuts import KeptCuts
 from stratalog.storage.layout import (
     DELETED_SUFFIX,
 )
@@ -297,6 +299,16 @@ class Log(LogState):
     def run_deletes(self, now_ms: int) -> None:
         """Unlink the files whose time has come."""
         self.pending_deletes.run(now_ms)
+
+    def remove_due(self, janitor: Janitor, now_ms: int) -> None:
+        """Let ``janitor`` remove the files whose time has come."""
+        janitor.unlink(self.pending_deletes.take_due(now_ms), self.not_unlinked)
+        kept = tuple(each for each in self.recovery_cuts if each.kept_until_ms > now_ms)
+        if len(kept) < len(self.recovery_cuts):
+            self.recovery_cuts = kept
+            cuts = KeptCuts(self.context.files, self.directory)
+            # What is left over is found by the next start.
+            janitor.write(lambda: cuts.remove_due(now_ms), lambda _error: None)
 
     def not_unlinked(self, error: DiskError) -> None:
         """A deleted file is still there. What the system has run out of comes back."""

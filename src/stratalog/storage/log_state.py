@@ -22,6 +22,7 @@ from stratalog.storage.context import DiskState, LogContext
 from stratalog.storage.epochs import LeaderEpochs
 from stratalog.storage.files import File
 from stratalog.storage.flushing import FlushTask
+from stratalog.storage.kept_cuts import KeptCut
 from stratalog.storage.layout import PARTITION_METADATA, TopicPartition, parse_replica_directory
 from stratalog.storage.ours import OwnFiles
 from stratalog.storage.producers import ProducerStates
@@ -45,6 +46,7 @@ class LoadedLog:
     own: OwnFiles
     mirrored_start: int
     report: RecoveryReport
+    recovery_cuts: tuple[KeptCut, ...] = ()
 
 
 class LogState:
@@ -73,6 +75,8 @@ class LogState:
         self.last_flush_ms = context.clock.now_ms()
         self.own = loaded.own
         self.recovery_report = loaded.report
+        # What recovery has cut off, now or lately, and keeps aside.
+        self.recovery_cuts = loaded.recovery_cuts
         self._failure: DiskError | None = None
         self._truncations = 0
         # Segments made, and made durable in their directory. Whoever opens a log is not told
@@ -204,9 +208,11 @@ class LogState:
         self.epochs.truncate_from_start(offset)
         self.producers.on_log_start_offset(offset)
 
-    def end_at(self, offset: int) -> None:
-        """Of truncation: what lies at or above ``offset`` does not count any more."""
-        self._lower_recovery_point(offset)
+    def end_at(self, offset: int, *, recovery_point: int | None = None) -> None:
+        """Of truncation: what lies at or above ``offset`` does not count any more; nor, as flushed,
+        what lies at or above ``recovery_point``."""
+        allowed = offset if recovery_point is None else min(offset, recovery_point)
+        self._lower_recovery_point(max(allowed, min(self.log_start_offset, offset)))
         self._lower_log_start(offset)
         if self._mirrored_start > offset:
             self.own.forget_log_start()

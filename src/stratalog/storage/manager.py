@@ -162,6 +162,7 @@ class LogManager:
                 is_threaded=self._is_threaded,
             )
             self.cleaner.is_kept_back = self.commits.is_to_be_done
+        self._checkpoint(LogDirectory.begin_recovery_points)
         self._watch_space()
         schedule_tasks(self)
 
@@ -432,8 +433,7 @@ class LogManager:
         self._janitor.report()
         self.leases.run(now_ms)
         for log in self:
-            paths = log.pending_deletes.take_due(now_ms)
-            self._janitor.unlink(paths, log.not_unlinked)
+            log.remove_due(self._janitor, now_ms)
         self._deleted.remove_due(now_ms)
         for directory in self.directories:
             self._deleted.remove_half_made(directory)

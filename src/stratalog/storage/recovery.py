@@ -6,10 +6,14 @@
    the indexes that differ, and cut off what was being written
 4. find the log end; bring leader epochs and producer state up to it
 
-**What may be cut.** Only bytes at or above the recovery point, and only when no valid batch
-follows them: that is what an interrupted write leaves. Anything else is damage. It stays where it
-is, reads around it go on, reads inside it say so, and appends are refused until a person has
-decided (``stratalog log repair``).
+**What is cut.** At or above the recovery point all from the first bytes that are no batch on, with
+the segments behind: nobody was promised any of it, and the log goes on there. A power loss may keep
+a later page and lose an earlier one, so valid batches may follow; then what is cut is kept aside.
+
+**What is never cut.** Anything below the recovery point, or where nobody knows one. It is damage,
+and stays where it is: reads around it go on, reads inside it say so, and appends are refused until
+a person has decided (``stratalog log repair``). In a log that has damage already, only what an
+interrupted write leaves is cut.
 """
 
 import os
@@ -21,13 +25,16 @@ from stratalog.config import TopicConfig
 from stratalog.errors import (
     CorruptFileError,
     CorruptSegmentError,
+    OutOfResourcesError,
     SegmentOffsetOverflowError,
 )
 from stratalog.records import BatchHeader, SegmentScan, check_crc
 from stratalog.storage.context import LogContext
 from stratalog.storage.damage import Damage
+from stratalog.storage.damaged_end import DamagedEnd, remove_segment
 from stratalog.storage.epochs import LeaderEpochs
 from stratalog.storage.files import Entry, FileSystem, make_way
+from stratalog.storage.kept_cuts import KeptCuts
 from stratalog.storage.layout import (
     INDEX_SUFFIXES,
     LEADER_EPOCH_CHECKPOINT,
@@ -70,12 +77,16 @@ def open_log(
     context: LogContext,
     *,
     clean: bool = False,
-    recovery_point: int = 0,
+    recovery_point: int | None = None,
     log_start_offset: int = 0,
     high_watermark: int = 0,
     progress: Progress | None = None,
 ) -> Log:
-    """Open the log in ``directory``, which must exist; the offsets are the checkpointed ones."""
+    """Open the log in ``directory``, which must exist; the offsets are the checkpointed ones.
+
+    Without a ``recovery_point`` all is read again, and nothing is known to be unflushed: damage
+    stays, whatever it is.
+    """
     loading = _Loading(directory, config, context, progress or (lambda _bytes: None))
     loaded = loading.run(
         clean=clean, recovery_point=recovery_point, log_start_offset=log_start_offset
@@ -99,7 +110,9 @@ class _Loading:
         files = {entry.name for entry in self.entries if entry.is_file}
         own_exists = any(each.name == OWN_DIRECTORY and each.is_directory for each in self.entries)
         self.own = OwnFiles(context.files, directory, exists=own_exists)
+        self.cuts = KeptCuts(context.files, directory)
         self.known_damage: KnownDamage | None = None
+        self.may_cut = False
         self.report = RecoveryReport()
         self.now_ms = context.clock.now_ms()
         self.epochs = self._load_epochs(LEADER_EPOCH_CHECKPOINT in files)
@@ -112,8 +125,10 @@ class _Loading:
         key = parse_replica_directory(os.path.basename(self.directory)).topic_partition
         return sweep(self.files, self.directory, partial(leases.keep, key, self.directory))
 
-    def run(self, *, clean: bool, recovery_point: int, log_start_offset: int) -> LoadedLog:
+    def run(self, *, clean: bool, recovery_point: int | None, log_start_offset: int) -> LoadedLog:
         self.known_damage = self.own.known_damage()
+        self.may_cut = recovery_point is not None and self.known_damage is None
+        recovery_point = recovery_point or 0
         if self.known_damage is not None:
             # What was found damaged is read again, every time, until somebody has mended it;
             # what counted as flushed then counts as flushed now.
@@ -164,6 +179,7 @@ class _Loading:
             own=self.own,
             mirrored_start=mirrored_start,
             report=self.report,
+            recovery_cuts=self.cuts.settled() if self.own.exists else (),
         )
 
     def _settle_segments(self, clean: bool, recovery_point: int) -> Segments:
@@ -259,7 +275,7 @@ class _Loading:
         before = segments.floor(last.base_offset - 1)
         try:
             if before is not None and before.next_offset() > last.base_offset:
-                self._remove(segments, last)
+                remove_segment(self.files, self.directory, segments, last)
         except CorruptSegmentError:
             return  # whoever reads that segment will say what is wrong with it
 
@@ -315,29 +331,35 @@ class _Loading:
     def _recover(self, segments: Segments, recovery_point: int) -> None:
         for segment in segments.from_floor(self._scan_from(recovery_point)):
             later = segments.above(segment.base_offset)
-            settle = self._cutting(recovery_point, later)
-            cut_before = self.report.truncated_bytes
-            prefix = None
-            if not self._was_damaged(segment):
-                prefix = trusted_prefix(segment, recovery_point)
-            self.scanner.scan(segment, settle, prefix)
-            if self.report.truncated_bytes > cut_before:
-                # What was being written ends here; what follows holds nothing.
-                for each in later:
-                    self._remove(segments, each)
-                if later:
-                    self.files.sync_directory(self.directory)
-                return
+            self._scan_unflushed(segment, recovery_point, later)
+            cut = self.scanner.cut
+            if cut is None:
+                continue
+            end = DamagedEnd(self.files, self.directory, segments, segment, later, cut)
+            try:
+                kept = end.prepare(self.cuts, self.now_ms)
+            except OutOfResourcesError:
+                # Without room to keep what would be cut, it stays where it is, as damage.
+                self.scanner.cut, self.may_cut = None, False
+                segment.size_bytes = cut.end
+                self._scan_unflushed(segment, recovery_point, later)
+                continue
+            end.cut_off(self.cuts, kept)
+            self.report.cut = kept
+            self.report.truncated_bytes += cut.end - cut.position
+            return
 
-    def _cutting(
-        self, recovery_point: int, later: list[Segment]
-    ) -> Callable[[Segment, SegmentScan, int], bool]:
-        def settle(segment: Segment, scan: SegmentScan, end: int) -> bool:
-            return self.scanner.cut_interrupted_write(
-                segment, scan, end, recovery_point=recovery_point, later=later
-            )
-
-        return settle
+    def _scan_unflushed(self, segment: Segment, recovery_point: int, later: list[Segment]) -> None:
+        settle = partial(
+            self.scanner.settle_unflushed,
+            recovery_point=recovery_point,
+            later=later,
+            may_cut=self.may_cut,
+        )
+        prefix = None
+        if not self._was_damaged(segment):
+            prefix = trusted_prefix(segment, recovery_point)
+        self.scanner.scan(segment, settle, prefix)
 
     def _note_lost_end(
         self, active: Segment, last: BatchHeader | None, recovery_point: int
@@ -363,14 +385,6 @@ class _Loading:
     def _was_damaged(self, segment: Segment) -> bool:
         known = self.known_damage
         return known is not None and segment.base_offset in known.base_offsets
-
-    def _remove(self, segments: Segments, segment: Segment) -> None:
-        segments.remove(segment)
-        segment.discard()
-        for suffix in SEGMENT_SUFFIXES:
-            self.files.unlink(
-                segment_file(self.directory, segment.base_offset, suffix), missing_ok=True
-            )
 
     def _note_damage(self, recovery_point: int) -> None:
         if self.report.damage:

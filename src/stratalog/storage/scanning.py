@@ -1,8 +1,8 @@
 """Reading a segment to the end and checking every batch: what recovery does with bytes that are
 not known to have been flushed, and what rebuilds an index.
 
-Where the batches end before the file does, somebody has to decide. An interrupted write is cut
-off; everything else is *damage*, stays where it is and is remembered.
+Where the batches end before the file does, somebody has to decide. What was not known to be flushed
+is cut off; everything else is *damage*, stays where it is and is remembered.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,6 +14,7 @@ from stratalog.records import BatchHeader, SegmentScan, check_crc, read_header
 from stratalog.storage.damage import Damage
 from stratalog.storage.epochs import LeaderEpochs
 from stratalog.storage.index import TimestampOffset
+from stratalog.storage.kept_cuts import KeptCut
 from stratalog.storage.resync import CONTRADICTED, Gap, has_batches, pass_over
 from stratalog.storage.segment import Segment
 
@@ -37,6 +38,20 @@ class RecoveryReport:
     unreadable: list[tuple[str, int, str]] = field(default_factory=list)
     split: dict[int, list[int]] = field(default_factory=dict)
     damage: dict[int, list[Damage]] = field(default_factory=dict)
+    cut: KeptCut | None = None
+    """What was cut off although valid batches followed, if anything was."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndCut:
+    """Where a segment has to end, and with it the log: before the first bytes that are no batch.
+    ``has_batches``: valid ones are cut off too."""
+
+    position: int
+    end: int
+    offset: int
+    reason: str
+    has_batches: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +80,8 @@ class SegmentScanner:
         self.scanned: list[Segment] = []
         # Whether offsets too far from a segment's base are how it was written; else it is damage.
         self.is_splittable: Callable[[Segment], bool] = lambda _segment: False
+        # Where the log has to be cut; whoever called ``scan`` does so.
+        self.cut: EndCut | None = None
         # Damage at a log's end hides where it ended; what was flushed ended here at least.
         self.flushed_end_offset = 0
 
@@ -145,7 +162,8 @@ class SegmentScanner:
             ),
         )
         times = prefix.time_entries + scan.time_entries
-        if any(damage.reason == CONTRADICTED for damage in segment.damage.ranges):
+        is_cut_odd = self.cut is not None and self.cut.reason == CONTRADICTED
+        if is_cut_odd or any(each.reason == CONTRADICTED for each in segment.damage.ranges):
             # Its timestamp counted before its offset was found to be wrong.
             times = b""
             segment.forget_max_timestamp()
@@ -165,7 +183,7 @@ class SegmentScanner:
 
     # --- where batches end before the file does -----------------------------------------------
 
-    def cut_interrupted_write(
+    def settle_unflushed(
         self,
         segment: Segment,
         scan: SegmentScan,
@@ -173,26 +191,24 @@ class SegmentScanner:
         *,
         recovery_point: int,
         later: list[Segment],
+        may_cut: bool,
     ) -> bool:
-        """Cut at the fault if that is what an interrupted write leaves: nothing valid follows,
-        and nothing from there on was known to be flushed."""
+        """Cut at the fault if nothing from there on was known to be flushed. Without ``may_cut``
+        only what an interrupted write leaves is cut: nothing valid follows it."""
         gap = pass_over(segment.file(), scan, end=end)
-        if gap.end < end:
-            self._add_damage(segment, gap, gap.end_offset)
-            return True
-        holders = [
-            each for each in later if has_batches(each.file(), each.size_bytes, each.base_offset)
-        ]
-        if gap.holds_batches or holders or gap.start_offset < recovery_point:
+        holders = [] if gap.end < end else _holders(later)
+        has_batches = gap.holds_batches or bool(holders)
+        is_interrupted_write = not has_batches and gap.start_offset >= recovery_point
+        may_cut = may_cut and not self._report.damage
+        if not is_interrupted_write and not (may_cut and _is_behind(segment, gap, recovery_point)):
+            if gap.end < end:
+                self._add_damage(segment, gap, gap.end_offset)
+                return True
             end_offset = holders[0].base_offset if holders else recovery_point
             self._add_damage(segment, gap, max(end_offset, gap.start_offset + 1))
             return False
-        self._report.truncated_bytes += end - gap.start
+        self.cut = EndCut(gap.start, end, gap.start_offset, gap.reason, has_batches)
         scan.resume(gap.start, gap.start_offset)
-        segment.file().truncate(gap.start)
-        # Durable at once: the log may end at its recovery point now, so that no flush would come
-        # by, and what was cut must not be there again after the next crash.
-        segment.file().sync()
         return False
 
     def keep_damage(
@@ -212,6 +228,26 @@ class SegmentScanner:
         damage = Damage(gap.start, gap.end, gap.start_offset, end_offset, gap.reason)
         segment.damage.add(damage)
         self._report.damage.setdefault(segment.base_offset, []).append(damage)
+
+
+def _holders(segments: Iterable[Segment]) -> list[Segment]:
+    return [
+        each for each in segments if has_batches(each.file(), each.size_bytes, each.base_offset)
+    ]
+
+
+def _is_behind(segment: Segment, gap: Gap, recovery_point: int) -> bool:
+    """Whether a gap lies at or above the recovery point for certain. Its offset is what the batches
+    before it say, and one of them may lie: so a batch must end or begin just there."""
+    if recovery_point <= segment.base_offset:
+        return True
+    if gap.start_offset < recovery_point:
+        return False
+    try:
+        before = segment.headers(0, gap.start)
+        return any(recovery_point in (each.base_offset, each.next_offset) for each in before)
+    except CorruptSegmentError:
+        return False
 
 
 def trusted_prefix(segment: Segment, recovery_point: int) -> TrustedPrefix:

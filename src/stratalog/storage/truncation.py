@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from stratalog.errors import DiskError, DiskFullError
+from stratalog.errors import CorruptSegmentError, DiskError, DiskFullError
 from stratalog.storage.cutting import leave_to_readers
 from stratalog.storage.replay import rebuild_producers
 from stratalog.storage.rolling import RollCause, RollReason
@@ -28,7 +28,7 @@ def truncate_to(log: "Log", offset: int) -> bool:
     if offset < log.segments.first.base_offset:
         truncate_fully_and_start_at(log, offset, log_start_offset=offset)
         return True
-    log.end_at(offset)
+    log.end_at(offset, recovery_point=_flushed_below(log, offset))
     try:
         later = log.segments.above(offset)
         for segment in later:
@@ -42,9 +42,9 @@ def truncate_to(log: "Log", offset: int) -> bool:
                 context.files, context.leases, log.topic_partition, log.directory, active
             )
         active.truncate_to(offset, now_ms=log.context.clock.now_ms())
-        if active.base_offset < offset == log.log_start_offset > active.next_offset():
-            # The log starts inside a batch that went as a whole. The next start would find a log
-            # that ends before it starts; an empty segment says where it ends.
+        if active.base_offset < offset and active.next_offset() < offset:
+            # A batch that holds the offset went as a whole, or compaction has left nothing before
+            # it. The next start would find a log that ends too early; an empty segment says where.
             active.become_inactive()
             log.segments.add(log.new_segment(offset))
         else:
@@ -101,6 +101,20 @@ def delete_segments(log: "Log", doomed: Sequence[Segment]) -> None:
     log.settle_damage()
     log.own.keep_rolls(kept)
     log.own.keep_aborts(log.segments)
+
+
+def _flushed_below(log: "Log", offset: int) -> int:
+    """Where the recovery point may stay when the log is cut at ``offset``: a crash leaves no bytes
+    for what lies between the last batch and the cut, which must not look like a loss."""
+    segment = log.segments.floor(offset)
+    if segment is None:
+        return offset
+    with suppress(CorruptSegmentError):
+        header = segment.find(offset)
+        first = segment.next_offset() if header is None else header.base_offset
+        if first == offset:
+            return offset
+    return segment.base_offset
 
 
 def _write_epochs(log: "Log") -> None:

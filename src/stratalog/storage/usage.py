@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from stratalog.errors import TopicNameError
 from stratalog.storage.layout import (
     CLEAN_SHUTDOWN_FILE,
+    CUT_DIRECTORY,
     DELETE_DIRECTORY,
     DELETED_SUFFIX,
     FUTURE_DIRECTORY,
@@ -47,7 +48,6 @@ from stratalog.storage.layout import (
 from stratalog.storage.leases import Lease
 
 OWN_PREFIX = ".stratalog"
-CUT_DIRECTORY = "cut"
 # What Apache Kafka's controllers keep beside the segments of their metadata log.
 _KRAFT_FILES = frozenset(("quorum-state", "bootstrap.checkpoint"))
 _STATE_FILES = frozenset(
@@ -265,7 +265,7 @@ def _of_ours(
         return UsageKind.LEASED, _holders(key, *span, around)
     if inner == "staging":
         return UsageKind.STAGED, rest.partition("/")[0]
-    if inner == CUT_DIRECTORY:
+    if f"{OWN_DIRECTORY}/{inner}" == CUT_DIRECTORY:
         return UsageKind.KEPT_ASIDE, f"{top}/{OWN_DIRECTORY}/{inner}"
     return UsageKind.OTHERS, f"{top}/{OWN_DIRECTORY}/{inner}"
 
@@ -310,7 +310,10 @@ def _reason(kind: UsageKind, place: str, around: Surroundings) -> tuple[str, str
         return _why_staged(place, around)
     path = shlex.quote(f"{around.log_directory}/{place}")
     if kind is UsageKind.KEPT_ASIDE:
-        why = "bytes that recovery or a repair has cut out of a log; nothing removes them by itself"
+        why = (
+            "bytes cut out of a log: by recovery, which keeps them for 7 days, or by a repair, "
+            "whose nothing removes by itself"
+        )
         return why, f"rm -r {path}"
     if kind is UsageKind.OTHERS:
         return _why_others(place), _free_others(place, path)
