@@ -3,6 +3,9 @@
 import contextlib
 import io
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,6 +99,22 @@ def test_a_directory_that_is_none_is_refused_before_spark_starts(tmp_path: Path)
 
     assert done.exit_code == 1
     assert "does not exist" in done.stderr
+
+
+def test_a_query_that_succeeds_says_nothing_but_its_rows(log_dir: str) -> None:
+    query = "SELECT offset FROM orders WHERE partition = 1 LIMIT 3"
+    command = ("-m", "stratalog", "spark", "sql", query, "--log-dir", log_dir)
+
+    done = subprocess.run(
+        [sys.executable, *command, "--master", "local[2]", "-o", "json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 3
 
 
 def test_bytes_that_are_no_text_can_be_seen() -> None:

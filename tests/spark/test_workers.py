@@ -27,6 +27,24 @@ for number in range(3):
 print(*frozen)
 """
 
+CLOSED = """
+import sys, traceback
+from importlib.machinery import ModuleSpec
+
+main = sys.modules["__main__"]
+main.__spec__ = ModuleSpec({name!r}, None)
+import stratalog.spark.source
+
+def told(error):
+    try:
+        raise error
+    except BaseException:
+        main.traceback.print_exc(file=sys.stdout)
+
+told(BrokenPipeError())
+told(ValueError())
+"""
+
 
 def said(script: str) -> list[str]:
     done = subprocess.run(
@@ -44,3 +62,9 @@ def test_what_is_there_at_the_first_two_calls_is_collected_no_more_and_later_thi
     assert first > 10_000
     assert second > first + 10_000
     assert third <= second
+
+
+def test_a_closed_pipe_is_told_by_none_of_sparks_processes_and_anything_else_is() -> None:
+    assert said(CLOSED.format(name="pyspark.daemon"))[-1] == "ValueError"
+    assert "BrokenPipeError" not in said(CLOSED.format(name="pyspark.daemon"))
+    assert "BrokenPipeError" in said(CLOSED.format(name="somebody.elses"))

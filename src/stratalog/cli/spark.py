@@ -22,13 +22,14 @@ from stratalog.cli.output import (
     write_table,
 )
 from stratalog.cli.progress import tasks_bar
+from stratalog.cli.spark_checks import check_source, check_topics, topics_in
 from stratalog.cli.spark_session import (
     ConfOption,
     MasterOption,
     ShipOption,
     SourceOption,
     SparkChoice,
-    check_log_directories,
+    check_before,
     spark_for,
 )
 from stratalog.cli.values import pairs
@@ -71,9 +72,14 @@ def sql(
     place = str(Path(log_dir).absolute())
     choice = SparkChoice.of(master, conf, ship)
     options = pairs(option, "--option")
-    if not choice.is_remote:
-        check_log_directories([place])
-    topics = list(topic or ()) or topics_named(query, place)
+    topics = list(topic or ())
+
+    def check() -> None:
+        check_topics(place, topics)
+        check_source(place, topics or topics_in(place), options)
+
+    check_before(choice, [place], check)
+    topics = topics or topics_named(query, place)
     with spark_for(choice, "sql") as spark:
         for name in topics:
             reader = spark.read.format("stratalog").options(**options)
@@ -101,12 +107,7 @@ def package(
 
 def topics_named(query: str, log_dir: str) -> list[str]:
     """Topics of the directory whose name stands in the query: too many do no harm."""
-    from stratalog.storage.files import OsFileSystem
-    from stratalog.storage.inspection import find_replicas
-    from stratalog.storage.layout import parse_replica_directory
-
-    names = (Path(each).name for each in find_replicas(OsFileSystem(), log_dir).replicas)
-    known = sorted({parse_replica_directory(name).topic_partition.topic for name in names})
+    known = topics_in(log_dir)
     found = [name for name in known if name.lower() in query.lower()]
     if not found:
         raise CommandError(

@@ -14,6 +14,7 @@ from stratalog.cli.output import (
     write_line,
     write_table,
 )
+from stratalog.cli.spark_checks import check_topics
 from stratalog.cli.spark_session import (
     ConfOption,
     MasterOption,
@@ -100,8 +101,14 @@ def compact(
             progress=progress,
         )
 
+    def check() -> None:
+        from stratalog.spark.jobs.compacting import check_compact
+
+        check_compact(strategy, memory)
+        check_topics(log_dir, topic)
+
     choice = SparkChoice.of(master, conf, ship)
-    result = run_job(choice, "compact", [log_dir], job, _write, output)
+    result = run_job(choice, "compact", [log_dir], job, _write, output, check=check)
     if result.damaged:
         raise typer.Exit(1)
 

@@ -18,6 +18,7 @@ from stratalog.cli.output import (
     write_line,
     write_table,
 )
+from stratalog.cli.spark_checks import check_files, check_topics
 from stratalog.cli.spark_session import (
     ConfOption,
     MasterOption,
@@ -183,8 +184,14 @@ def export(
 
         return run(spark, log_dir, topic, target, progress=progress, **how)
 
+    def check() -> None:
+        from stratalog.spark.jobs.exporting import check_export
+
+        check_export(log_dir, topic, target, **how)
+        check_topics(log_dir, topic)
+
     choice = SparkChoice.of(master, conf, ship, packages)
-    run_job(choice, "export", [log_dir], job, _write_exported, output)
+    run_job(choice, "export", [log_dir], job, _write_exported, output, check=check)
 
 
 def _write_exported(result: "ExportResult") -> None:
@@ -293,7 +300,14 @@ def load(
         )
 
     choice = SparkChoice.of(master, conf, ship, packages)
-    run_job(choice, "load", [log_dir], job, _write_loaded, output)
+
+    def check() -> None:
+        from stratalog.spark.jobs.loading import check_load
+
+        check_load(log_dir, topic, app=how["app"], options=how["options"])
+        check_files(paths or (), format_name, choice.configs)
+
+    run_job(choice, "load", [log_dir], job, _write_loaded, output, check=check)
 
 
 def _write_loaded(result: "LoadResult") -> None:

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 import typer
 
 from stratalog.cli.failures import CommandError, refused_as_usage
-from stratalog.cli.output import OutputFormat, write_json
+from stratalog.cli.output import OutputFormat, write_error, write_json
 from stratalog.cli.progress import tasks_bar, waiting
 from stratalog.cli.values import pairs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from stratalog.cli.java_errors import JavaErrors
     from stratalog.spark.jobs.progress import TaskCounts
 
 
@@ -33,6 +34,7 @@ QUIET = {
     "spark.ui.showConsoleProgress": "false",
 }
 
+_LAST_WORDS_SECONDS = 5.0
 # Our own sentence in what Spark tells of a failed Python source or task.
 _OUR_ERROR = re.compile(r"^(?:\w*: )?stratalog\.[\w.]+: (?P<sentence>.+)$", re.M)
 
@@ -79,6 +81,11 @@ class SparkChoice:
         return cls(master, {**QUIET, **jars, **pairs(conf, "--conf")}, ship)
 
     @property
+    def is_quiet(self) -> bool:
+        """Whether nobody asked to hear what Spark logs."""
+        return self.configs.get("spark.log.level") == QUIET["spark.log.level"]
+
+    @property
     def is_remote(self) -> bool:
         """A server runs it, which sees other files than this process and has Java for itself."""
         return (self.master or "").startswith("sc://")
@@ -100,14 +107,16 @@ def run_job(
     job: "Callable[[SparkSession, Callable[[TaskCounts], None] | None], Result]",
     write: Callable[[Result], None],
     output: OutputFormat,
+    *,
+    check: Callable[[], None] = lambda: None,
 ) -> Result:
-    """Run one job of ``stratalog.spark.jobs`` with a bar, and tell its result."""
-    if not choice.is_remote:
-        check_log_directories(log_dirs)
-    with spark_for(choice, name) as spark:
-        from stratalog.scans.errors import ScanOptionError
-        from stratalog.spark.jobs.errors import JobOptionError
+    """Run one job of ``stratalog.spark.jobs`` with a bar, and tell its result. ``check`` refuses
+    what can be seen without Spark, where this process sees the directories."""
+    from stratalog.scans.errors import ScanOptionError
+    from stratalog.spark.jobs.errors import JobOptionError
 
+    check_before(choice, log_dirs, check)
+    with spark_for(choice, name) as spark:
         with tasks_bar(name) as progress, refused_as_usage(JobOptionError, ScanOptionError):
             result = job(spark, progress)
         if output is OutputFormat.JSON:
@@ -115,6 +124,20 @@ def run_job(
         else:
             write(result)
     return result
+
+
+def check_before(choice: SparkChoice, log_dirs: Iterable[str], check: Callable[[], None]) -> None:
+    """All that is looked at before Spark starts."""
+    from stratalog.scans.errors import ScanOptionError
+    from stratalog.spark.jobs.errors import JobOptionError
+    from stratalog.spark.session import check_available
+
+    if not choice.is_remote:
+        check_log_directories(log_dirs)
+    check_available(needs_java=not choice.is_remote)
+    if not choice.is_remote:
+        with refused_as_usage(JobOptionError, ScanOptionError):
+            check()
 
 
 def check_log_directories(log_dirs: Iterable[str]) -> None:
@@ -128,14 +151,16 @@ def check_log_directories(log_dirs: Iterable[str]) -> None:
 @contextmanager
 def spark_for(choice: SparkChoice, command: str) -> Iterator["SparkSession"]:
     """A session for one command; what Spark says of a failure becomes one sentence."""
+    from stratalog.cli.java_errors import JavaErrors
     from stratalog.spark.session import check_available
 
     check_available(needs_java=not choice.is_remote)
+    errors = JavaErrors() if choice.is_quiet and not choice.is_remote else None
     with (
         _interrupts_stay(),
-        _gone_is_told(),
+        _gone_is_told(errors),
         _shipped(dict(choice.configs), choice.is_shipped) as settings,
-        _session(choice.master, settings, f"stratalog spark {command}") as spark,
+        _session(choice.master, settings, f"stratalog spark {command}", errors) as spark,
         clear_failures(),
     ):
         yield spark
@@ -159,14 +184,27 @@ def _interrupts_stay() -> Iterator[None]:
 
 
 @contextmanager
-def _gone_is_told() -> Iterator[None]:
+def _gone_is_told(errors: "JavaErrors | None") -> Iterator[None]:
     """Around the session, whose end fails as well where nobody is there any more."""
     from py4j.protocol import Py4JNetworkError
+    from pyspark.errors import PySparkRuntimeError
 
     try:
         yield
     except (Py4JNetworkError, ConnectionRefusedError, ConnectionResetError) as error:
+        _tell_last_lines(errors)
         raise CommandError("Spark's Java process went away while it was needed") from error
+    except PySparkRuntimeError as error:
+        if error.getCondition() != "JAVA_GATEWAY_EXITED":
+            raise
+        _tell_last_lines(errors)
+        raise CommandError("Spark's Java process did not start") from error
+
+
+def _tell_last_lines(errors: "JavaErrors | None") -> None:
+    """Whatever the process had to say of its own end."""
+    for line in [] if errors is None else errors.last_lines(wait_seconds=_LAST_WORDS_SECONDS):
+        write_error(line)
 
 
 @contextmanager
@@ -182,7 +220,7 @@ def _shipped(configs: dict[str, str], is_shipped: bool) -> Iterator[dict[str, st
 
 @contextmanager
 def _session(
-    master: str | None, configs: Mapping[str, str], app_name: str
+    master: str | None, configs: Mapping[str, str], app_name: str, errors: "JavaErrors | None"
 ) -> Iterator["SparkSession"]:
     from pyspark.sql import SparkSession
 
@@ -190,8 +228,17 @@ def _session(
 
     logging.getLogger().addFilter(_is_told_once)
     was_running = SparkSession.getActiveSession() is not None
-    with waiting("starting Spark"):
-        spark = session(master, app_name=app_name, configs=configs)
+    try:
+        with waiting("starting Spark"):
+            spark = session(
+                master,
+                app_name=app_name,
+                configs=configs,
+                java_stderr=None if errors is None else errors.descriptor,
+            )
+    finally:
+        if errors is not None:
+            errors.close()
     try:
         yield spark
     finally:

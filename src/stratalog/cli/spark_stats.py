@@ -12,6 +12,7 @@ from stratalog.cli.output import (
     write_line,
     write_table,
 )
+from stratalog.cli.spark_checks import check_topics
 from stratalog.cli.spark_session import (
     ConfOption,
     MasterOption,
@@ -75,7 +76,14 @@ def stats(
             progress=progress,
         )
 
-    run_job(SparkChoice.of(master, conf, ship), "stats", [log_dir], job, _write, output)
+    def check() -> None:
+        from stratalog.spark.jobs.statistics import check_stats
+
+        check_stats(bucket, proposed)
+        check_topics(log_dir, topic or ())
+
+    choice = SparkChoice.of(master, conf, ship)
+    run_job(choice, "stats", [log_dir], job, _write, output, check=check)
 
 
 def _write(result: "StatsResult") -> None:

@@ -56,11 +56,13 @@ def session(
     *,
     app_name: str = "stratalog",
     configs: Mapping[str, str] | None = None,
+    java_stderr: int | None = None,
 ) -> "SparkSession":
     """The running Spark session, or a new one.
 
     ``master`` is a master's URL as ``spark-submit`` takes it, or ``sc://host:port`` for a Spark
-    Connect server; ``configs`` are Spark's own settings, passed on as they are.
+    Connect server; ``configs`` are Spark's own settings, passed on as they are. ``java_stderr`` is
+    a descriptor that a JVM started here writes to in place of this process's standard error.
     """
     is_remote = master is not None and master.startswith("sc://")
     check_available(needs_java=not is_remote)
@@ -70,9 +72,24 @@ def session(
     builder = SparkSession.builder.appName(app_name)
     if master is not None:
         builder = builder.remote(master) if is_remote else builder.master(master)
-    for name, value in {**_quick(is_remote=is_remote), **(configs or {})}.items():
+    settings = {**_quick(is_remote=is_remote), **(configs or {})}
+    for name, value in settings.items():
         builder = builder.config(name, value)
+    if java_stderr is not None and not is_remote and not _has_jvm():
+        named = {"spark.app.name": app_name} | ({} if master is None else {"spark.master": master})
+        _start_jvm({**named, **settings}, java_stderr)
     return builder.getOrCreate()
+
+
+def _start_jvm(settings: Mapping[str, str], stderr: int) -> None:
+    """The JVM that the next session takes, as that would start it but for where it complains."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    # Told at its start: some settings are too late for a JVM that runs.
+    conf = SparkConf().setAll(list(settings.items()))
+    gateway = launch_gateway(conf, {"stderr": stderr})  # type: ignore[no-untyped-call]
+    SparkContext._ensure_initialized(gateway=gateway, conf=conf)
 
 
 def _quick(*, is_remote: bool) -> dict[str, str]:

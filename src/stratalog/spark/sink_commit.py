@@ -60,13 +60,13 @@ def _handover(options: SinkOptions) -> Handover:
 # --- before ------------------------------------------------------------------------------------
 
 
-def plan_sink(
-    options: SinkOptions, columns: tuple[str, ...], *, opens_staging: bool = False
-) -> SinkPlan:
-    """Everything that tasks need to know; what no task could write to is refused now.
+def check_sink(options: SinkOptions) -> None:
+    """Refuse what no task could write to."""
+    _topics_to_write(options)
 
-    ``opens_staging``: by whoever knows of the write's end. Its tasks may begin much later.
-    """
+
+def _topics_to_write(options: SinkOptions) -> tuple[dict[str, TopicFacts], dict[str, str]]:
+    """The topics that rows may be for, and of those that nobody writes to why not."""
     wanted = None if options.topic is None else [options.topic]
     found = _find_topics(options, wanted)
     if options.topic is not None and options.topic not in found:
@@ -79,6 +79,17 @@ def plan_sink(
         if options.topic in refused:
             raise SinkError(refused[options.topic])
         _check_complete(found[options.topic], options.path)
+    return found, refused
+
+
+def plan_sink(
+    options: SinkOptions, columns: tuple[str, ...], *, opens_staging: bool = False
+) -> SinkPlan:
+    """Everything that tasks need to know; what no task could write to is refused now.
+
+    ``opens_staging``: by whoever knows of the write's end. Its tasks may begin much later.
+    """
+    found, refused = _topics_to_write(options)
     holder = f"spark on {socket.gethostname()}"
     staging_id = uuid.uuid4().hex
     if opens_staging:

@@ -31,7 +31,10 @@ from stratalog.spark.plain import plainly
 from stratalog.spark.schema import recalled_options, remember_options, source_schema
 from stratalog.spark.snapshot_text import SNAPSHOT_OPTION, read_snapshot
 from stratalog.spark.versions import HAS_READ_LIMITS
-from stratalog.spark.workers import freeze_imports
+from stratalog.spark.workers import end_quietly, freeze_imports
+
+# Spark's processes that find, make and ask this source all import it, and end in the same way.
+end_quietly()
 
 
 class StratalogDataSource(DataSource):

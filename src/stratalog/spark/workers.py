@@ -10,8 +10,10 @@ and commits collect their garbage in the same way, while tasks want the core.
 import ctypes
 import gc
 import sys
+import traceback
 from functools import cache
 from itertools import count
+from typing import Any
 
 from stratalog.spark.counting import let_workers_tell
 
@@ -33,6 +35,7 @@ def settle_in() -> None:
     """Whenever a task begins: what is there stays, and memory that was used is used again."""
     _freeze()
     _keep_memory()
+    end_quietly()
 
 
 def freeze_imports() -> None:
@@ -57,3 +60,28 @@ def _keep_memory() -> None:
     if mallopt is not None:
         mallopt(_M_MMAP_THRESHOLD, _MMAP_BYTES)
         mallopt(_M_TRIM_THRESHOLD, _TRIM_BYTES)
+
+
+@cache
+def end_quietly() -> None:
+    """In a process that Spark's daemon has made: a closed pipe at its end is nobody's trouble.
+
+    Spark closes the pipe of a task when a LIMIT has its rows, and that of a process that plans as
+    soon as it has read the answer, which may be before the process has seen it off. The daemon
+    prints a trace of each. All other traces are still printed.
+    """
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    if spec is not None and spec.name == f"{_SPARK}daemon":
+        main.traceback = _QuietTraces()  # type: ignore[attr-defined]
+
+
+class _QuietTraces:
+    """The module ``traceback``, but for what it prints of a closed pipe."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(traceback, name)
+
+    def print_exc(self, *arguments: Any, **named: Any) -> None:
+        if not isinstance(sys.exception(), BrokenPipeError):
+            traceback.print_exc(*arguments, **named)

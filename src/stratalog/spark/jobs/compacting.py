@@ -80,6 +80,13 @@ def compact(
     )
 
 
+def check_compact(strategy: str | None, memory: str | None) -> None:
+    """Refuse what needs no Spark to be seen."""
+    _strategy(strategy)
+    if memory is not None:
+        read_size(memory)
+
+
 def _refuse_missing(compaction: Compaction, log_dir: str) -> None:
     """A scheduled job with a misspelt topic, or with the wrong one of a broker's directories, must
     not succeed for ever."""

@@ -239,6 +239,18 @@ def start_export(
     return _start(spark, asked)
 
 
+def check_export(
+    log_dir: str | os.PathLike[str],
+    topic: str | Sequence[str],
+    target: str | os.PathLike[str],
+    **how: Any,
+) -> None:
+    """Refuse what needs no Spark to be seen."""
+    asked = Export(log_dir=log_dir, topic=topic, target=target, **how)
+    is_streaming = _checked_mode(asked) is not ExportMode.BATCH
+    SourceOptions.parse(asked.source_options(), is_streaming=is_streaming)
+
+
 # --- how -----------------------------------------------------------------------------------------
 
 

@@ -102,7 +102,7 @@ def load(
         partition=partition,
         where=where,
     )
-    given = {"topic": topic, **_app_options(app), **_checked_options(options or {})}
+    given = _given(topic, app, options)
     # What is wrong with an option is told here, in Python, and before anything is read.
     SinkOptions.parse({**given, "path": place}, is_streaming=False)
     frame = source.read(spark) if isinstance(source, LoadSource) else source
@@ -122,6 +122,27 @@ def load(
         time.monotonic() - started,
         {number: (first, end) for _, number, first, end in said["partitions"]},
     )
+
+
+def check_load(
+    log_dir: str | os.PathLike[str],
+    topic: str,
+    *,
+    app: tuple[str, int] | None = None,
+    options: Mapping[str, str] | None = None,
+) -> None:
+    """Refuse what Spark would refuse after it has planned for minutes, and needs no Spark."""
+    from stratalog.spark.sink_commit import check_sink
+
+    given = {**_given(topic, app, options), "path": str(Path(log_dir).absolute())}
+    check_sink(SinkOptions.parse(given, is_streaming=False))
+
+
+def _given(
+    topic: str, app: tuple[str, int] | None, options: Mapping[str, str] | None
+) -> dict[str, str]:
+    """The sink's options."""
+    return {"topic": topic, **_app_options(app), **_checked_options(options or {})}
 
 
 def _checked_options(options: Mapping[str, str]) -> Mapping[str, str]:

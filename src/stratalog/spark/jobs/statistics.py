@@ -32,7 +32,7 @@ from stratalog.spark.jobs.stats_result import (
     StatsResult,
     TopicStats,
 )
-from stratalog.spark.jobs.stats_savings import Savings
+from stratalog.spark.jobs.stats_savings import Savings, check_proposed
 from stratalog.spark.jobs.stats_tasks import ROW_SCHEMA, StatsTask, count_rows
 from stratalog.spark.options import SourceOptions
 
@@ -71,8 +71,7 @@ def stats(
     started = time.monotonic()
     if hottest < 1:
         raise JobOptionError("hottest", hottest, "expected at least 1")
-    if bucket not in BUCKETS_MS:
-        raise JobOptionError("bucket", bucket, f"expected {', '.join(BUCKETS_MS)}")
+    check_stats(bucket, proposed or {})
     path = check_path("log_dir", log_dir)
     options = _options(
         str(Path(path).absolute()), None if topics is None else check_names("topics", topics)
@@ -90,6 +89,13 @@ def stats(
         release(options.path, held.lease_ids)
     made = _Topics(rows, snapshot, savings, BUCKETS_MS[bucket], one_in, hottest)
     return StatsResult(spark, options.path, made.topics(), time.monotonic() - started)
+
+
+def check_stats(bucket: str, proposed: Mapping[str, str]) -> None:
+    """Refuse what needs no Spark to be seen."""
+    if bucket not in BUCKETS_MS:
+        raise JobOptionError("bucket", bucket, f"expected {', '.join(BUCKETS_MS)}")
+    check_proposed(proposed)
 
 
 def _options(path: str, topics: Sequence[str] | None) -> SourceOptions:

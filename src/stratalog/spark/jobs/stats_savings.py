@@ -30,13 +30,7 @@ class Savings:
         self._snapshot = snapshot
         self._now_ms = now_ms
         self._proposed = dict(proposed)
-        for name in proposed:
-            if name not in TOLD:
-                raise JobOptionError("proposed", name, f"expected {', '.join(TOLD)}")
-        try:
-            TopicConfig.from_properties(self._proposed, broker=BrokerConfig())
-        except ConfigError as error:
-            raise JobOptionError("proposed", self._proposed, str(error)) from error
+        check_proposed(self._proposed)
         known = learn_directory(OsFileSystem(), os.fspath(snapshot.path))
         self._configs = known.topic_configs()
 
@@ -64,6 +58,17 @@ class Savings:
 
     def _partitions(self, topic: str) -> Iterable[PartitionSnapshot]:
         return (each for key, each in self._snapshot.partitions.items() if key.topic == topic)
+
+
+def check_proposed(proposed: Mapping[str, str]) -> None:
+    """Refuse configs that are not of retention, or have no such value."""
+    for name in proposed:
+        if name not in TOLD:
+            raise JobOptionError("proposed", name, f"expected {', '.join(TOLD)}")
+    try:
+        TopicConfig.from_properties(dict(proposed), broker=BrokerConfig())
+    except ConfigError as error:
+        raise JobOptionError("proposed", dict(proposed), str(error)) from error
 
 
 def _plan(
