@@ -102,6 +102,32 @@ def test_a_list_of_commands_says_of_each_what_it_does_in_a_whole_sentence(
         assert re.fullmatch(r"  [a-z-]+ +[A-Z].*[^.]\.", line), line
 
 
+@pytest.mark.parametrize("path", EVERYTHING, ids=" ".join)
+def test_the_kinds_of_values_are_words_that_people_use(path: tuple[str, ...]) -> None:
+    told = run_stratalog(*path, "--help").text
+
+    assert re.findall(r"<[a-z]|\b(TEXT|INTEGER|FLOAT)\b|x>=|<=x", told) == []
+
+
+# What else takes a directory: one to make, one to keep backups in, or any that Spark reads.
+NO_LOG_DIRECTORY = {("pipeline", "init"), ("log", "dump"), ("spark", "load"), ("spark", "package")}
+
+
+@each_typed_command
+def test_a_log_directory_has_one_name_everywhere_and_so_has_a_topic(path: tuple[str, ...]) -> None:
+    arguments = [each for each in TYPED[path].params if each.param_type_name == "argument"]
+    metavars = {each.metavar for each in arguments}
+    options = long_options(path)
+
+    if path not in NO_LOG_DIRECTORY:
+        assert not metavars & {"PATH", "DIRECTORY", "LOG_DIR", "FILE"}
+        if "DIR" in metavars:
+            assert "--log-dir" in options
+        assert "--log-directory" not in options
+    if "TOPIC" in metavars:
+        assert "--topic" in options
+
+
 # --- completion ----------------------------------------------------------------------------------
 
 
@@ -247,6 +273,8 @@ def test_an_option_without_its_value_is_refused(path: tuple[str, ...]) -> None:
 # Where a directory has to be: what else takes a --log-dir only tells a running broker.
 OF_A_DIRECTORY = [
     "log segments {}",
+    "log segments --log-dir {} --topic orders --partition 0",
+    "log usage --log-dir {}",
     "log find {} --offset 0",
     "log verify {}",
     "log repair {}",

@@ -123,7 +123,7 @@ def test_by_size_alone_it_is_told_after_how_many_bytes_each_goes(data: Path) -> 
 
     first, active = text.splitlines()[2:4]
     size_bytes = (data / "clicks-0" / f"{1:020}.log").stat().st_size
-    assert f"after {1000 - size_bytes} bytes" in first
+    assert f"after {1000 - size_bytes} B" in first
     assert "held" in active
 
 

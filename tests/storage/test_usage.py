@@ -156,4 +156,3 @@ def test_a_listing_agrees_with_the_disk_and_counts_hard_links_once(tmp_path: Pat
         found = {path.stat().st_ino: path.stat() for path in tmp_path.rglob("*") if path.is_file()}
         assert usage.total.disk_bytes == sum(each.st_blocks * 512 for each in found.values())
         assert usage.total.files == len(found) + 1
-        assert UsageKind.PREALLOCATED in {row.kind for row in usage.rows}

@@ -28,6 +28,7 @@ from stratalog.cli.lease import list_leases
 from stratalog.cli.lease import release as lease_release
 from stratalog.cli.pipeline import init as pipeline_init
 from stratalog.cli.produce import ProduceCommand, produce
+from stratalog.cli.readable_help import ReadableCommand
 from stratalog.cli.repair import repair
 from stratalog.cli.retention import explain as retention_explain
 from stratalog.cli.retention import run as retention_run
@@ -65,14 +66,14 @@ app = typer.Typer(
 def _add_group(name: str, what: str, verbs: dict[str, Callable[..., None]]) -> None:
     group = typer.Typer(name=name, help=what, no_args_is_help=True, rich_markup_mode=None)
     for verb, command in verbs.items():
-        group.command(verb, cls=_CLASSES.get(command))(command)
+        group.command(verb, cls=_CLASSES.get(command, ReadableCommand))(command)
     app.add_typer(group)
 
 
 _CLASSES: dict[Callable[..., None], Any] = {list_groups: ListCommand}
-app.command("demo")(demo)
+app.command("demo", cls=ReadableCommand)(demo)
 app.command("produce", cls=ProduceCommand)(produce)
-app.command("consume")(consume)
+app.command("consume", cls=ReadableCommand)(consume)
 _add_group(
     "topic",
     "Topics of a broker: create, look at, alter, delete.",

@@ -18,6 +18,7 @@ from stratalog.cli.options import JobsOption, TopicsOption
 from stratalog.cli.output import (
     OutputFormat,
     OutputOption,
+    WideOption,
     plural,
     write_error,
     write_json,
@@ -25,6 +26,7 @@ from stratalog.cli.output import (
     write_table,
 )
 from stratalog.cli.progress import bytes_bar, waiting
+from stratalog.cli.table import Cells, Column
 from stratalog.cli.values import parse_moment
 
 if TYPE_CHECKING:
@@ -37,6 +39,14 @@ if TYPE_CHECKING:
     from stratalog.storage.backup.restore_plan import RestorePlan
 
 _COLUMNS = ("backup_id", "created", "source", "topics", "partitions", "segments", "size_bytes")
+_SHOWN = {
+    "size_bytes": Column("size", Cells.BYTES),
+    "source": Column("source", rank=1),
+    "topics": Column("topics", rank=4),
+    "partitions": Column("partitions", rank=3),
+    "segments": Column("segments", rank=2),
+    "log_start_offset": Column("log_start_offset", rank=1),
+}
 
 TargetArgument = Annotated[
     str, typer.Argument(metavar="TARGET", help="The directory that backups are kept in.")
@@ -73,6 +83,7 @@ def backup(
         bool, typer.Option("--check", help="Only read the backups in TARGET and check them.")
     ] = False,
     jobs: JobsOption = 0,
+    wide: WideOption = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """Copy logs to a backup; what an earlier one has is not copied.
@@ -92,7 +103,7 @@ def backup(
     if list_backups or check:
         if log_dir is not None or (list_backups and check):
             raise UsageError("--list and --check are about TARGET alone.")
-        _check(store, jobs, output) if check else _list(store, output)
+        _check(store, jobs, output) if check else _list(store, output, is_wide=wide)
         return
     if log_dir is None:
         raise UsageError("Name the log directory with --log-dir.")
@@ -174,7 +185,7 @@ def _manifest_json(manifest: "BackupManifest") -> dict[str, Any]:
     }
 
 
-def _list(store: Any, output: OutputFormat) -> None:
+def _list(store: Any, output: OutputFormat, *, is_wide: bool) -> None:
     """A manifest that cannot be read hides none of the others, and is no success."""
     from stratalog.storage.backup.choosing import read_backups
 
@@ -185,7 +196,8 @@ def _list(store: Any, output: OutputFormat) -> None:
         write_json({"backups": rows, "damaged": reasons})
     else:
         counted = [row | {"topics": len(row["topics"])} for row in rows]
-        write_table(_COLUMNS, [[row[each] for each in _COLUMNS] for row in counted])
+        shown = [_SHOWN.get(each, Column(each)) for each in _COLUMNS]
+        write_table(shown, [[row[each] for each in _COLUMNS] for row in counted], is_wide=is_wide)
         for error in damaged.values():
             write_error(f"error: {error}")
     if damaged:
@@ -270,6 +282,7 @@ def restore(
         ),
     ] = None,
     command_config: CommandConfigOption = None,
+    wide: WideOption = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """Restore logs from a backup, to its end or to a moment.
@@ -326,7 +339,7 @@ def restore(
                     ),
                     progress=progress,
                 ).notes
-    _show_plan(plan, notes, log_dir, is_done=not dry_run, output=output)
+    _show_plan(plan, notes, log_dir, is_done=not dry_run, output=output, is_wide=wide)
 
 
 def _endpoint(log_dir: str) -> str:
@@ -378,6 +391,7 @@ def _show_plan(
     *,
     is_done: bool,
     output: OutputFormat,
+    is_wide: bool,
 ) -> None:
     rows = [
         {
@@ -407,7 +421,8 @@ def _show_plan(
     for note in notes:
         write_error(f"note: {note}")
     columns = ("topic", "partition", "log_start_offset", "end_offset", "segments", "size_bytes")
-    write_table(columns, [[row[each] for each in columns] for row in rows])
+    shown = [_SHOWN.get(each, Column(each)) for each in columns]
+    write_table(shown, [[row[each] for each in columns] for row in rows], is_wide=is_wide)
     verb = "restored" if is_done else "would be restored"
     write_line(
         f"backup {plan.manifest.backup_id} of {plan.manifest.source.path}: "

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stratalog.cli.options import LogDirArgument, TopicsOption
+from stratalog.cli.directories import DirArgument, NamedDirOption, directory_of
+from stratalog.cli.options import TopicsOption
 from stratalog.cli.output import (
     OutputFormat,
     OutputOption,
@@ -28,7 +29,6 @@ from stratalog.cli.topic_configs import (
     Chosen,
     ConfigOption,
     HighWatermarkOption,
-    PathArgument,
     by_default_warnings,
     choose,
     choose_to_change,
@@ -48,7 +48,8 @@ _FOREVER_MS = 2**63 - 1
 
 
 def explain(
-    path: PathArgument,
+    path: DirArgument = None,
+    log_dir: NamedDirOption = None,
     topics: TopicsOption = None,
     configs: ConfigOption = None,
     broker_config: BrokerConfigOption = None,
@@ -72,9 +73,10 @@ def explain(
     from stratalog.errors import StratalogError
     from stratalog.storage.files import OsFileSystem
 
+    place = directory_of(path, log_dir)
     chosen = choose(
         OsFileSystem(),
-        path,
+        place,
         topics=topics,
         configs=configs,
         broker_config=broker_config,
@@ -98,7 +100,7 @@ def explain(
         ]
         write_json(
             {
-                "path": path,
+                "path": place,
                 "now_ms": now_ms,
                 "configs_from": chosen.known.how,
                 "partitions": partitions,
@@ -190,7 +192,8 @@ def _write_survey(chosen: Chosen, found: "CleaningSurvey") -> None:
 
 
 def run(
-    path: LogDirArgument,
+    path: DirArgument = None,
+    log_dir: NamedDirOption = None,
     topics: TopicsOption = None,
     configs: ConfigOption = None,
     broker_config: BrokerConfigOption = None,
@@ -211,8 +214,9 @@ def run(
       stratalog cleaner run data --dry-run
       stratalog cleaner run data --topic customers --config min.cleanable.dirty.ratio=0
     """
+    place = directory_of(path, log_dir)
     chosen = choose_to_change(
-        path,
+        place,
         topics=topics,
         configs=configs,
         broker_config=broker_config,

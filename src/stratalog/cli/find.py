@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stratalog.cli.directories import (
+    NamedDirOption,
+    OnePartitionOption,
+    PartitionDirArgument,
+    PartitionTopicOption,
+    partition_of,
+)
 from stratalog.cli.failures import UsageError
-from stratalog.cli.options import PartitionArgument
 from stratalog.cli.output import OutputFormat, OutputOption, write_json, write_line
 from stratalog.cli.values import parse_moment
 
@@ -22,7 +28,10 @@ _SHOWN_BYTES = 200
 
 
 def find(
-    directory: PartitionArgument,
+    directory: PartitionDirArgument = None,
+    log_dir: NamedDirOption = None,
+    topic: PartitionTopicOption = None,
+    partition: OnePartitionOption = None,
     offset: Annotated[int | None, typer.Option("--offset", help="The record at it.")] = None,
     timestamp: Annotated[
         str | None,
@@ -48,7 +57,7 @@ def find(
         raise UsageError(f"--offset {offset} is negative; offsets begin at 0.")
     timestamp_ms = None if timestamp is None else parse_moment(timestamp, "--timestamp")
     files = ReadOnlyFileSystem(OsFileSystem())
-    replica = one_replica(files, directory)
+    replica = one_replica(files, partition_of(directory, log_dir, topic, partition))
     search = Search(files, replica, log_start_offset=_log_start(files, replica))
     if offset is not None:
         steps = search.by_offset(offset)

@@ -31,6 +31,7 @@ from stratalog.cli.optional_values import OptionalValues
 from stratalog.cli.output import (
     OutputFormat,
     OutputOption,
+    WideOption,
     write_error,
     write_json,
     write_line,
@@ -117,6 +118,7 @@ def describe(
     timeout_ms: TimeoutOption = 30_000,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP_SERVER,
     command_config: CommandConfigOption = None,
+    wide: WideOption = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """Show what groups have read, and who their members are.
@@ -137,7 +139,7 @@ def describe(
     elif state:
         write_states(there, output)
     else:
-        write_offsets(asking, there, output, is_verbose=verbose)
+        write_offsets(asking, there, output, is_verbose=verbose, is_wide=wide)
     for name in missing:
         write_error(f"Consumer group '{name}' does not exist.")
     if missing:

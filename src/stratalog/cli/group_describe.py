@@ -14,12 +14,18 @@ from stratalog.cli.output import (
     write_line,
     write_table,
 )
+from stratalog.cli.table import Column
 
 _MISSING = "-"
 
 
 def write_offsets(
-    asking: Groups, groups: Sequence[Group], output: OutputFormat, *, is_verbose: bool
+    asking: Groups,
+    groups: Sequence[Group],
+    output: OutputFormat,
+    *,
+    is_verbose: bool,
+    is_wide: bool = False,
 ) -> None:
     """Committed offsets and lag of each partition that is read or has an offset."""
     told = [(group, _rows(asking, group)) for group in groups]
@@ -34,9 +40,17 @@ def write_offsets(
         _tell_state(group, is_first=slot == 0)
         if rows:
             write_table(
-                [name.upper().replace("_", "-") for name in names],
+                [
+                    Column(name.upper().replace("_", "-"), rank=_RANKS.get(name, 0))
+                    for name in names
+                ],
                 [[_cell(row[name]) for name in names] for row in rows],
+                is_wide=is_wide,
             )
+
+
+# What is left out first where the terminal is narrow.
+_RANKS = {"group": 2, "leader_epoch": 5, "client_id": 4, "host": 3, "consumer_id": 1}
 
 
 def _rows(asking: Groups, group: Group) -> list[dict[str, Any]]:

@@ -8,16 +8,19 @@ from typing import Annotated, Any
 
 import typer
 
+from stratalog.cli.directories import DirArgument, NamedDirOption, directory_of
 from stratalog.cli.failures import UsageError
 from stratalog.cli.options import LogDirOption
 from stratalog.cli.output import (
     OutputFormat,
     OutputOption,
+    WideOption,
     plural,
     write_json,
     write_line,
     write_table,
 )
+from stratalog.cli.table import Cells, Column
 from stratalog.errors import LogDirectoryError, StorageError, StratalogError
 
 
@@ -25,7 +28,12 @@ class UnknownLeaseError(StratalogError):
     """There is no such lease."""
 
 
-def list_leases(log_dir: LogDirOption, output: OutputOption = OutputFormat.TABLE) -> None:
+def list_leases(
+    path: DirArgument = None,
+    log_dir: NamedDirOption = None,
+    wide: WideOption = False,
+    output: OutputOption = OutputFormat.TABLE,
+) -> None:
     """List who holds which files, and until when.
 
     And how many bytes that keeps from being deleted.
@@ -34,17 +42,22 @@ def list_leases(log_dir: LogDirOption, output: OutputOption = OutputFormat.TABLE
     Example:
       stratalog lease list --log-dir data
     """
-    rows = _leases(log_dir)
+    directory = directory_of(path, log_dir)
+    rows = _leases(directory)
     if output is OutputFormat.JSON:
         write_json({"leases": rows})
         return
     from stratalog.storage.moments import moment_text
 
     if not rows:
-        write_line(f"Nobody holds anything of {log_dir}.")
+        write_line(f"Nobody holds anything of {directory}.")
         return
     write_table(
-        ("lease", "holder", "topics", "partitions", "since", "until", "held bytes"),
+        (
+            *(Column("lease"), Column("holder", rank=1), Column("topics", Cells.TEXT, rank=2)),
+            *(Column("partitions", rank=3), Column("since", rank=4), Column("until")),
+            Column("held bytes", Cells.BYTES),
+        ),
         (
             (
                 each["id"],
@@ -57,6 +70,7 @@ def list_leases(log_dir: LogDirOption, output: OutputOption = OutputFormat.TABLE
             )
             for each in rows
         ),
+        is_wide=wide,
     )
 
 

@@ -6,7 +6,7 @@ Typer has no such option, so the value is put in before the command line is pars
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from typer.core import TyperCommand
+from stratalog.cli.readable_help import ReadableCommand
 
 
 def with_values(arguments: Sequence[str], defaults: Mapping[str, str]) -> list[str]:
@@ -20,7 +20,7 @@ def with_values(arguments: Sequence[str], defaults: Mapping[str, str]) -> list[s
     return filled
 
 
-class OptionalValues(TyperCommand):
+class OptionalValues(ReadableCommand):
     """A command with such options; subclasses say which."""
 
     defaults: ClassVar[Mapping[str, str]] = {}

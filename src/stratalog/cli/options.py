@@ -9,8 +9,6 @@ from stratalog.cli.completion import complete_topic
 LogDirOption = Annotated[
     str, typer.Option("--log-dir", metavar="DIR", help="The log directory that holds the topics.")
 ]
-LogDirArgument = Annotated[str, typer.Argument(metavar="LOG_DIR", help="A log directory.")]
-PartitionArgument = Annotated[str, typer.Argument(metavar="DIRECTORY", help="A topic-partition.")]
 # Where some topic has to be named, and where it only narrows.
 NeededTopicsOption = Annotated[
     list[str],

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from stratalog.cli.table import Column, screen_of, table_lines
+from stratalog.cli.table import Column, Mood, coloured, screen_of, table_lines
 
 
 class OutputFormat(StrEnum):
@@ -17,7 +17,10 @@ class OutputFormat(StrEnum):
 
 
 OutputOption = Annotated[
-    OutputFormat, typer.Option("--output", "-o", help="A table to read, or JSON to process.")
+    OutputFormat,
+    typer.Option(
+        "--output", "-o", metavar="table|json", help="A table to read, or JSON to process."
+    ),
 ]
 WideOption = Annotated[
     bool, typer.Option("--wide", help="All columns of the table, and exact sizes.")
@@ -26,6 +29,19 @@ WideOption = Annotated[
 
 def write_line(text: str = "") -> None:
     sys.stdout.write(text + "\n")
+
+
+def write_told(text: str, mood: Mood | None = None) -> None:
+    """A line that says good or bad: all of it if there is a ``mood``, else its first word does."""
+    shown = screen_of(sys.stdout)
+    if mood is not None:
+        write_line(coloured(text, mood, shown))
+        return
+    word, colon, rest = text.partition(":")
+    write_line(f"{coloured(word, _MOODS.get(word, Mood.PLAIN), shown)}{colon}{rest}")
+
+
+_MOODS = {"error": Mood.BAD, "warning": Mood.WARNING, "held": Mood.WARNING}
 
 
 def write_error(text: str) -> None:

@@ -40,7 +40,11 @@ def init(
     ],
     sinks: Annotated[
         list[SinkKind] | None,
-        typer.Option("--sink", help="Where the rows go; may be repeated. Parquet by default."),
+        typer.Option(
+            "--sink",
+            metavar="stratalog|parquet",
+            help="Where the rows go; may be repeated. Parquet by default.",
+        ),
     ] = None,
     to_topic: Annotated[
         str | None,

@@ -4,8 +4,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stratalog.cli.directories import (
+    NamedDirOption,
+    OnePartitionOption,
+    PartitionDirArgument,
+    PartitionTopicOption,
+    partition_of,
+)
 from stratalog.cli.failures import UsageError
-from stratalog.cli.options import PartitionArgument
 from stratalog.cli.output import OutputFormat, OutputOption, write_json, write_line
 from stratalog.cli.progress import waiting
 
@@ -14,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def repair(
-    directory: PartitionArgument,
+    directory: PartitionDirArgument = None,
+    log_dir: NamedDirOption = None,
+    topic: PartitionTopicOption = None,
+    partition: OnePartitionOption = None,
     reindex: Annotated[
         bool, typer.Option("--reindex", help="Build all indexes again from the log.")
     ] = False,
@@ -56,7 +65,7 @@ def repair(
     if truncate_at is not None and drop_batch is not None:
         raise UsageError("Give --truncate-at or --drop-batch, one after the other.")
     files = OsFileSystem()
-    replica = one_replica(files, directory)
+    replica = one_replica(files, partition_of(directory, log_dir, topic, partition))
     config = TopicConfig(index_interval_bytes=index_interval_bytes)
     repairing = Repair(files, replica.directory, config=config)
     request = RepairRequest(reindex, truncate_at, drop_batch)

@@ -11,24 +11,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stratalog.cli.options import LogDirArgument, TopicsOption
+from stratalog.cli.directories import DirArgument, NamedDirOption, directory_of
+from stratalog.cli.options import TopicsOption
 from stratalog.cli.output import (
     OutputFormat,
     OutputOption,
+    WideOption,
     plural,
     write_error,
     write_json,
     write_line,
     write_table,
+    write_told,
 )
 from stratalog.cli.progress import logs_bars
+from stratalog.cli.table import Cells, Column, Mood, Told, bytes_text
 from stratalog.cli.topic_configs import (
     BeyondOption,
     BrokerConfigOption,
     Chosen,
     ConfigOption,
     HighWatermarkOption,
-    PathArgument,
     by_default_warnings,
     choose,
     choose_to_change,
@@ -51,11 +54,13 @@ _FOREVER_MS = 2**63 - 1
 
 
 def explain(
-    path: PathArgument,
+    path: DirArgument = None,
+    log_dir: NamedDirOption = None,
     topics: TopicsOption = None,
     configs: ConfigOption = None,
     broker_config: BrokerConfigOption = None,
     high_watermark_is_end: HighWatermarkOption = False,
+    wide: WideOption = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """Say of every segment when it will go, by which rule, and why.
@@ -72,9 +77,10 @@ def explain(
     from stratalog.storage.files import OsFileSystem
 
     files = OsFileSystem()
+    place = directory_of(path, log_dir)
     chosen = choose(
         files,
-        path,
+        place,
         topics=topics,
         configs=configs,
         broker_config=broker_config,
@@ -98,12 +104,12 @@ def explain(
         if output is OutputFormat.TABLE:
             if slot:
                 write_line()
-            _write_report(view, report, held=held, warnings=warnings, now_ms=now_ms)
+            _write_report(view, report, held=held, warnings=warnings, now_ms=now_ms, is_wide=wide)
     totals = _totals(chosen, told)
     if output is OutputFormat.JSON:
         write_json(
             {
-                "path": path,
+                "path": place,
                 "now_ms": now_ms,
                 "configs_from": chosen.known.how,
                 "partitions": told,
@@ -112,7 +118,7 @@ def explain(
         )
     else:
         for warning in totals:
-            write_line(f"warning: {warning}")
+            write_told(f"warning: {warning}")
     if failed:
         raise typer.Exit(1)
 
@@ -199,39 +205,47 @@ def _write_report(
     held: str | None,
     warnings: list[str],
     now_ms: int,
+    is_wide: bool,
 ) -> None:
     title = (
         f"{view.topic_partition}: offsets [{view.log_start_offset}, {view.log_end_offset}), high "
         f"watermark {view.high_watermark}, {plural(len(view.segments), 'segment')}, "
-        f"{plural(view.size_bytes, 'byte')}; checked by {report.checked_by}"
+        f"{bytes_text(view.size_bytes)}; checked by {report.checked_by}"
     )
     write_line(title)
     if held is not None:
-        write_line(f"{_HELD}: {held}. Nothing goes until they are known. By what is known:")
+        write_told(f"{_HELD}: {held}. Nothing goes until they are known. By what is known:")
     goes = "goes" if held is None else "would go"
-    columns = ("base", "end", "bytes", "newest", goes, "by", "why")
-    write_table(columns, [_cells(fate, now_ms) for fate in report.fates])
+    columns = (
+        *(Column("base"), Column("end", rank=2), Column("bytes", Cells.BYTES)),
+        *(Column("newest", rank=3), Column(goes), Column("by", rank=4)),
+        Column("why", Cells.TEXT, rank=1),
+    )
+    write_table(columns, [_cells(fate, now_ms) for fate in report.fates], is_wide=is_wide)
     for warning in warnings:
-        write_line(f"warning: {warning}")
+        write_told(f"warning: {warning}")
 
 
 def _cells(fate: "SegmentFate", now_ms: int) -> list[object]:
     from stratalog.storage.moments import moment_text
 
     newest, goes = "", "held"
+    mood = Mood.PLAIN
     if fate.largest_timestamp_ms is not None:
         newest = moment_text(fate.largest_timestamp_ms)
     if fate.goes_at_ms is not None:
-        goes = "now" if fate.goes_at_ms <= now_ms else moment_text(fate.goes_at_ms)
+        is_due = fate.goes_at_ms <= now_ms
+        goes = "now" if is_due else moment_text(fate.goes_at_ms)
+        mood = Mood.WARNING if is_due else Mood.PLAIN
     elif fate.breach is not None:
-        goes = f"after {fate.bytes_until_size} bytes"
+        goes = f"after {bytes_text(fate.bytes_until_size or 0)}"
     breach = "" if fate.breach is None else fate.breach.value
     return [
         fate.base_offset,
         fate.end_offset,
         fate.size_bytes,
         newest,
-        goes,
+        Told(goes, mood),
         breach,
         fate.explanation,
     ]
@@ -241,7 +255,8 @@ def _cells(fate: "SegmentFate", now_ms: int) -> list[object]:
 
 
 def run(
-    path: LogDirArgument,
+    path: DirArgument = None,
+    log_dir: NamedDirOption = None,
     topics: TopicsOption = None,
     configs: ConfigOption = None,
     broker_config: BrokerConfigOption = None,
@@ -262,8 +277,9 @@ def run(
       stratalog retention run data --dry-run
       stratalog retention run data --topic orders --config retention.bytes=-1
     """
+    place = directory_of(path, log_dir)
     chosen = choose_to_change(
-        path,
+        place,
         topics=topics,
         configs=configs,
         broker_config=broker_config,

@@ -5,16 +5,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stratalog.cli.directories import DirArgument, NamedDirOption, directory_of
 from stratalog.cli.failures import UsageError, refused_as_usage
 from stratalog.cli.options import TopicsOption
 from stratalog.cli.output import (
     OutputFormat,
     OutputOption,
+    WideOption,
     write_json,
     write_line,
     write_table,
 )
 from stratalog.cli.progress import waiting
+from stratalog.cli.table import Cells, Column, bytes_text
 
 if TYPE_CHECKING:
     from stratalog.scans.api import Place
@@ -22,10 +25,8 @@ if TYPE_CHECKING:
 
 
 def explain(
-    log_dir: Annotated[
-        str,
-        typer.Option("--log-dir", metavar="DIR", help="A log directory, or one topic-partition."),
-    ],
+    path: DirArgument = None,
+    log_dir: NamedDirOption = None,
     topics: TopicsOption = None,
     where: Annotated[
         str | None,
@@ -65,6 +66,7 @@ def explain(
     time_zone: Annotated[
         str, typer.Option("--time-zone", help="The one that local times in --where are of.")
     ] = "UTC",
+    wide: WideOption = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """Say what a scan would read, and why not the rest.
@@ -82,6 +84,7 @@ def explain(
     from stratalog.scans.explain import explain_plan
     from stratalog.scans.where import parse_where
 
+    directory = directory_of(path, log_dir)
     with waiting("planning"), refused_as_usage(ScanOptionError):
         parsed = None
         if where is not None:
@@ -90,7 +93,7 @@ def explain(
             parsed = parse_where(where, time_zone)
         found = explain_plan(
             plan(
-                log_dir,
+                directory,
                 topics or None,
                 start=_place("--start", start),
                 end=_place("--end", end),
@@ -104,9 +107,9 @@ def explain(
         )
     left = () if parsed is None else parsed.left
     if output is OutputFormat.JSON:
-        write_json({"log_dir": log_dir, **found.to_json(), "left_to_filter": list(left)})
+        write_json({"log_dir": directory, **found.to_json(), "left_to_filter": list(left)})
     else:
-        _write(found, left)
+        _write(found, left, is_wide=wide)
 
 
 def _place(option: str, text: str | None) -> "Place | None":
@@ -123,12 +126,18 @@ def _place(option: str, text: str | None) -> "Place | None":
         ) from None
 
 
-def _write(found: "ScanExplanation", left: tuple[str, ...]) -> None:
-    columns = ("partition", "from", "to", "segments", "of", "bytes", "of", "not read because")
+def _write(found: "ScanExplanation", left: tuple[str, ...], *, is_wide: bool) -> None:
+    columns = (
+        *(Column("partition"), Column("from", rank=2), Column("to", rank=2)),
+        *(Column("segments", rank=4), Column("of", rank=4)),
+        *(Column("bytes", Cells.BYTES), Column("of", Cells.BYTES, rank=1)),
+        Column("not read because", Cells.TEXT, rank=3),
+    )
     rows = []
     for each in found.rows:
         reasons = (
-            f"{reason.value} ({size:,} bytes)" for reason, size in each.tally.skipped_bytes.items()
+            f"{reason.value} ({bytes_text(size)})"
+            for reason, size in each.tally.skipped_bytes.items()
         )
         rows.append(
             (
@@ -142,7 +151,7 @@ def _write(found: "ScanExplanation", left: tuple[str, ...]) -> None:
                 "; ".join(reasons),
             )
         )
-    write_table(columns, rows)
+    write_table(columns, rows, is_wide=is_wide)
     for line in found.lines():
         write_line(line)
     for condition in left:

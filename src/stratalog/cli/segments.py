@@ -3,32 +3,49 @@
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from stratalog.cli.options import PartitionArgument
-from stratalog.cli.output import OutputFormat, OutputOption, write_json, write_table
+from stratalog.cli.directories import (
+    NamedDirOption,
+    OnePartitionOption,
+    PartitionDirArgument,
+    PartitionTopicOption,
+    partition_of,
+)
+from stratalog.cli.output import (
+    OutputFormat,
+    OutputOption,
+    WideOption,
+    write_json,
+    write_table,
+)
 from stratalog.cli.progress import bytes_bar, log_bytes
+from stratalog.cli.table import Cells, Column, Mood, Told
 
 if TYPE_CHECKING:
     from stratalog.storage.check_segment import SegmentFacts
 
 _COLUMNS = {
-    "base_offset": "base",
-    "next_offset": "next",
-    "records": "records",
-    "batches": "batches",
-    "size_bytes": "bytes",
-    "first_timestamp": "first",
-    "last_timestamp": "last",
-    "codecs": "codecs",
-    "index_entries": "index",
-    "bytes_per_entry": "bytes/entry",
-    "time_index_entries": "timeindex",
-    "roll": "began because of",
-    "trouble": "trouble",
+    "base_offset": Column("base"),
+    "next_offset": Column("next"),
+    "records": Column("records", rank=1),
+    "batches": Column("batches", rank=5),
+    "size_bytes": Column("bytes", Cells.BYTES),
+    "first_timestamp": Column("first", rank=4),
+    "last_timestamp": Column("last", rank=2),
+    "codecs": Column("codecs", rank=3),
+    "index_entries": Column("index", rank=6),
+    "bytes_per_entry": Column("bytes/entry", rank=8),
+    "time_index_entries": Column("timeindex", rank=7),
+    "roll": Column("began because of", Cells.TEXT, rank=3),
+    "trouble": Column("trouble", Cells.TEXT),
 }
 
 
 def segments(
-    directory: PartitionArgument,
+    directory: PartitionDirArgument = None,
+    log_dir: NamedDirOption = None,
+    topic: PartitionTopicOption = None,
+    partition: OnePartitionOption = None,
+    wide: WideOption = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """List the segments of a log.
@@ -48,7 +65,7 @@ def segments(
     from stratalog.storage.readonly import ReadOnlyFileSystem
 
     files = ReadOnlyFileSystem(OsFileSystem())
-    replica = one_replica(files, directory)
+    replica = one_replica(files, partition_of(directory, log_dir, topic, partition))
     rolls = OwnFiles(files, replica.directory).rolls()
     cut = {each.base_offset for each in KeptCuts(files, replica.directory).read()}
     rows = []
@@ -67,7 +84,7 @@ def segments(
         write_json({"directory": replica.directory, "segments": rows})
         return
     shown = [[_cell(name, row[name]) for name in _COLUMNS] for row in rows]
-    write_table(list(_COLUMNS.values()), shown)
+    write_table(list(_COLUMNS.values()), shown, is_wide=wide)
 
 
 def _row(facts: "SegmentFacts", roll: str | None) -> dict[str, Any]:
@@ -95,6 +112,8 @@ def _row(facts: "SegmentFacts", roll: str | None) -> dict[str, Any]:
 def _cell(name: str, value: Any) -> Any:
     if name.endswith("_timestamp") and value is not None:
         return _time(value)
+    if name == "trouble":
+        return Told(",".join(value), Mood.BAD)
     return ",".join(value) if isinstance(value, list) else value
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stratalog.cli.directories import DirsArgument, NamedDirsOption, directories_of
 from stratalog.cli.failures import UsageError, failures_are_no_findings
 from stratalog.cli.options import LogDirOption, NeededTopicsOption, TopicOption
 from stratalog.cli.output import (
@@ -42,10 +43,8 @@ FINDINGS_SHOWN_MAX = 1000
 
 
 def verify(
-    directories: Annotated[
-        list[str],
-        typer.Argument(metavar="DIRECTORY", help="Log directories that all workers see."),
-    ],
+    directories: DirsArgument = None,
+    log_dir: NamedDirsOption = None,
     live: Annotated[
         bool,
         typer.Option("--live", help="Somebody may be writing, though no lock says so from here."),
@@ -66,14 +65,16 @@ def verify(
       stratalog spark verify /mnt/kafka1 /mnt/kafka2 --master spark://host:7077 --ship
     """
 
+    places = directories_of(directories, log_dir)
+
     def job(spark: "SparkSession", progress: "Progress | None") -> "VerifyResult":
         from stratalog.spark.jobs.verifying import verify as run
 
-        return run(spark, *directories, is_live=live or None, progress=progress)
+        return run(spark, *places, is_live=live or None, progress=progress)
 
     choice = SparkChoice.of(master, conf, ship)
     with failures_are_no_findings():
-        result = run_job(choice, "verify", directories, job, _write_verified, output)
+        result = run_job(choice, "verify", places, job, _write_verified, output)
     if not result.is_clean:
         raise typer.Exit(1)
 

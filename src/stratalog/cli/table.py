@@ -71,6 +71,11 @@ def screen_of(stream: TextIO, environment: Mapping[str, str] = os.environ) -> Sc
     return Screen(shutil.get_terminal_size().columns, has_colour=not is_plain)
 
 
+def coloured(text: str, mood: Mood, screen: Screen) -> str:
+    """``text`` in the colour of ``mood``, where there is colour."""
+    return f"\x1b[{mood}m{text}\x1b[0m" if screen.has_colour and mood and text else text
+
+
 def bytes_text(size_bytes: int) -> str:
     """``1 B``, ``999 B``, ``1.0 kB``, ``12 MB``: two digits at least, in powers of 1000."""
     size, unit = float(abs(size_bytes)), 0
@@ -103,11 +108,10 @@ def table_lines(
     widths = {slot: natural[slot] for slot in shown}
     _fold(columns, widths, width)
     to_right = {slot for slot in shown if _is_numeric(columns[slot], cells, slot)}
-    yield from _row([(columns[slot].name, Mood.PLAIN) for slot in shown], shown, widths, to_right)
+    heads = [(columns[slot].name, Mood.PLAIN) for slot in shown]
+    yield from _row(heads, shown, widths, to_right, screen)
     for row in cells:
-        yield from _row(
-            [row[slot] for slot in shown], shown, widths, to_right, has_colour=screen.has_colour
-        )
+        yield from _row([row[slot] for slot in shown], shown, widths, to_right, screen)
     left = [column.name for slot, column in enumerate(columns) if slot not in widths]
     if left:
         yield f"not shown, for want of width: {', '.join(left)} (--wide)"
@@ -169,8 +173,7 @@ def _row(
     slots: Sequence[int],
     widths: Mapping[int, int],
     to_right: set[int],
-    *,
-    has_colour: bool = False,
+    screen: Screen,
 ) -> Iterator[str]:
     folded = [_folded(text, widths[slot]) for (text, _), slot in zip(cells, slots, strict=True)]
     for number in range(max(map(len, folded), default=0)):
@@ -178,7 +181,7 @@ def _row(
         for pieces, (_, mood), slot in zip(folded, cells, slots, strict=True):
             text = pieces[number] if number < len(pieces) else ""
             space = " " * (widths[slot] - width_of(text))
-            shown = f"\x1b[{mood}m{text}\x1b[0m" if has_colour and mood and text else text
+            shown = coloured(text, mood, screen)
             parts.append(space + shown if slot in to_right else shown + space)
         yield (" " * _GAP).join(parts).rstrip()
 

@@ -32,6 +32,7 @@ from stratalog.cli.failures import UsageError
 from stratalog.cli.output import (
     OutputFormat,
     OutputOption,
+    WideOption,
     write_error,
     write_json,
     write_line,
@@ -174,6 +175,7 @@ def describe(
     log_dir: OfflineLogDirOption = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP_SERVER,
     command_config: CommandConfigOption = None,
+    wide: WideOption = False,
     output: OutputOption = OutputFormat.TABLE,
 ) -> None:
     """Show topics with their configs and partitions.
@@ -216,7 +218,7 @@ def describe(
         at_min_isr=at_min_isr,
         with_overrides=with_overrides,
     )
-    write_topics(found, output, shows_partitions=not with_overrides)
+    write_topics(found, output, shows_partitions=not with_overrides, is_wide=wide)
 
 
 def alter(

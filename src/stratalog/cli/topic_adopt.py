@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit
 import typer
 
 from stratalog.cli.client import ClientError
+from stratalog.cli.client_names import NameArgument, OneTopicOption
 from stratalog.cli.failures import UsageError
 from stratalog.cli.output import OutputFormat, OutputOption, write_json, write_line
 from stratalog.cli.values import pairs
@@ -21,7 +22,8 @@ _ANSWER_BYTES_MAX = 1 << 20
 
 
 def adopt(
-    name: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic, by its name.")],
+    name: NameArgument = None,
+    topic: OneTopicOption = None,
     configs: Annotated[
         list[str] | None,
         typer.Option(
@@ -54,6 +56,9 @@ def adopt(
     Example:
       stratalog topic adopt orders --log-dir data --config retention.ms=604800000
     """
+    if (name is None) == (topic is None):
+        raise UsageError("Which topic? Give its name as the argument, or with --topic.")
+    name = name or topic or ""
     url, secret = _admin(log_dir, admin_url, token)
     chosen = {each: value.strip() for each, value in pairs(configs, "--config").items()}
     path = f"/v1/topics/{quote(name, safe='')}/adopt"

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from stratalog.storage.views import LogOffsets, LogView
 
 Answer = TypeVar("Answer")
-PathArgument = Annotated[
-    str, typer.Argument(metavar="PATH", help="A log directory, or one topic-partition in it.")
-]
 ConfigOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from stratalog.cli.client import REQUEST_SECONDS, answer_of, told
 from stratalog.cli.output import OutputFormat, write_json, write_line, write_table
+from stratalog.cli.table import Cells, Column, Mood, Told
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -164,7 +165,11 @@ def select(
 
 
 def write_topics(
-    topics: Sequence[TopicFacts], output: OutputFormat, *, shows_partitions: bool = True
+    topics: Sequence[TopicFacts],
+    output: OutputFormat,
+    *,
+    shows_partitions: bool = True,
+    is_wide: bool = False,
 ) -> None:
     if output is OutputFormat.JSON:
         write_json([_as_json(facts) for facts in topics])
@@ -174,7 +179,7 @@ def write_topics(
             write_line()
         _write_topic(facts)
         if shows_partitions:
-            _write_partitions(facts.partitions)
+            _write_partitions(facts.partitions, is_wide=is_wide)
 
 
 def _as_json(facts: TopicFacts) -> dict[str, Any]:
@@ -214,9 +219,12 @@ def _write_topic(facts: TopicFacts) -> None:
         write_line(facts.note)
 
 
-def _write_partitions(partitions: Sequence[PartitionFacts]) -> None:
+def _write_partitions(partitions: Sequence[PartitionFacts], *, is_wide: bool) -> None:
     if any(each.directory is not None for each in partitions):
-        columns = ("partition", "start", "end", "bytes", "directory")
+        columns = (
+            *(Column("partition"), Column("start"), Column("end")),
+            *(Column("bytes", Cells.BYTES), Column("directory", rank=1)),
+        )
         rows = [
             (
                 each.partition,
@@ -227,17 +235,21 @@ def _write_partitions(partitions: Sequence[PartitionFacts]) -> None:
             )
             for each in partitions
         ]
-        write_table(columns, rows)
+        write_table(columns, rows, is_wide=is_wide)
         return
     write_table(
-        ("partition", "leader", "replicas", "isr"),
+        (Column("partition"), Column("leader"), Column("replicas", rank=1), Column("isr")),
         [
             (
                 each.partition,
-                "none" if each.leader is None else each.leader,
+                Told("none", Mood.BAD) if each.leader is None else each.leader,
                 ",".join(map(str, each.replicas)),
-                ",".join(map(str, each.isr)),
+                Told(
+                    ",".join(map(str, each.isr)),
+                    Mood.WARNING if len(each.isr) < len(each.replicas) else Mood.PLAIN,
+                ),
             )
             for each in partitions
         ],
+        is_wide=is_wide,
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stratalog.cli.client import DEFAULT_BOOTSTRAP_SERVER, CommandConfigOption, connection
+from stratalog.cli.directories import DirArgument, NamedDirOption, directory_of
 from stratalog.cli.failures import UsageError
 from stratalog.cli.options import TopicsOption
 from stratalog.cli.output import (
@@ -40,10 +41,8 @@ _RANKS = {"index": 3, "preallocated": 4, "state": 5, "others": 1}
 
 
 def usage(
-    path: Annotated[
-        str | None,
-        typer.Argument(metavar="[DIR]", help="A log directory, or one topic-partition."),
-    ] = None,
+    path: DirArgument = None,
+    log_dir: NamedDirOption = None,
     bootstrap_server: Annotated[
         str | None,
         typer.Option(
@@ -68,16 +67,17 @@ def usage(
       stratalog log usage data
       stratalog log usage --bootstrap-server localhost:9092 --topic orders
     """
-    if path is not None and bootstrap_server is not None:
+    is_asked = path is None and log_dir is None
+    if not is_asked and bootstrap_server is not None:
         raise UsageError("Give a directory, or --bootstrap-server, and not both.")
     with waiting("looking"):
-        if path is None:
+        if is_asked:
             from stratalog.cli.usage_asking import ask_brokers
 
             brokers = connection(bootstrap_server or DEFAULT_BOOTSTRAP_SERVER, command_config)
             found = ask_brokers(brokers, look_at)
         else:
-            found = [look_at(path)]
+            found = [look_at(directory_of(path, log_dir))]
     chosen = None if not topics else frozenset(topics)
     if output is OutputFormat.JSON:
         write_json({"directories": [_json(each, chosen) for each in found]})

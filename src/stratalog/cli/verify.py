@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stratalog.cli.directories import DirsArgument, NamedDirsOption, directories_of
 from stratalog.cli.failures import CommandError, failures_are_no_findings
 from stratalog.cli.options import JobsOption
 from stratalog.cli.output import (
@@ -21,8 +22,10 @@ from stratalog.cli.output import (
     plural,
     write_json,
     write_line,
+    write_told,
 )
 from stratalog.cli.progress import bytes_bar, log_bytes
+from stratalog.cli.table import Mood
 
 if TYPE_CHECKING:
     from stratalog.storage.check import DirectoryReport
@@ -30,10 +33,8 @@ if TYPE_CHECKING:
 
 
 def verify(
-    directories: Annotated[
-        list[str],
-        typer.Argument(metavar="DIRECTORY", help="Log directories, or topic-partitions."),
-    ],
+    directories: DirsArgument = None,
+    log_dir: NamedDirsOption = None,
     jobs: JobsOption = 0,
     write_time_ranges: Annotated[
         bool,
@@ -62,15 +63,16 @@ def verify(
     from stratalog.storage.files import OsFileSystem
     from stratalog.storage.time_range_filling import fill_time_ranges
 
+    places = directories_of(directories, log_dir)
     files = OsFileSystem()
     started = time.monotonic()
     with (
         failures_are_no_findings(),
-        bytes_bar("verify", lambda: _log_bytes(directories)) as progress,
+        bytes_bar("verify", lambda: _log_bytes(places)) as progress,
         ThreadPoolExecutor(jobs or os.cpu_count()) as pool,
     ):
         if write_time_ranges:
-            _refuse_owned(directories)
+            _refuse_owned(places)
         run = CheckRun(
             files,
             submit=pool.submit,
@@ -78,11 +80,11 @@ def verify(
             wait=lambda: time.sleep(LOOK_AGAIN_AFTER_S),
             read_metadata=not_compacted_topics,
         )
-        reports = run.check_each(directories)
+        reports = run.check_each(places)
         seconds = time.monotonic() - started
         filled = None
         if write_time_ranges:
-            filled = [fill_time_ranges(files, each, each=pool.map) for each in directories]
+            filled = [fill_time_ranges(files, each, each=pool.map) for each in places]
     if output is OutputFormat.JSON:
         _write_json(reports, filled)
     else:
@@ -129,7 +131,7 @@ def _write_text(reports: list["DirectoryReport"], seconds: float) -> None:
     errors = warnings = 0
     for report in reports:
         for finding in report.findings:
-            write_line(str(finding))
+            write_told(str(finding))
             errors += finding.severity == "error"
             warnings += finding.severity == "warning"
     replicas = [replica for report in reports for replica in report.replicas]
@@ -144,10 +146,12 @@ def _write_text(reports: list["DirectoryReport"], seconds: float) -> None:
     size_bytes = sum(replica.size_bytes for replica in replicas)
     speed = f"{size_bytes / max(seconds, 1e-9) / 1e6:.0f} MB/s"
     trouble = f"{plural(errors, 'error')}, {plural(warnings, 'warning')}"
-    write_line(
+    mood = Mood.BAD if errors else Mood.WARNING if warnings else Mood.GOOD
+    write_told(
         f"{plural(len(replicas), 'replica')}, {plural(segments, 'segment')}, "
         f"{plural(size_bytes, 'byte')} read at {speed}: "
-        + (trouble if errors or warnings else "nothing wrong")
+        + (trouble if errors or warnings else "nothing wrong"),
+        mood,
     )
 
 
@@ -156,7 +160,7 @@ def _write_filled(filled: list["FilledRanges"] | None) -> None:
         return
     for each in filled:
         for failure in each.failures:
-            write_line(f"error: no time ranges: {failure}")
+            write_told(f"error: no time ranges: {failure}")
     written = sum(each.written for each in filled)
     present = sum(each.present for each in filled)
     write_line(f"time ranges: {plural(written, 'segment')} written, {present} had them")
