@@ -17,7 +17,7 @@ believe an older witness.
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -136,6 +136,7 @@ class TopicConfigs:
         self._dynamic = known.dynamic_configs
         self._stated = {*self.broker.stated, *self._dynamic}
         self._is_server_known = server is not None or known.server_configs is not None
+        self._found: dict[Hashable, KnownConfig] = {}
 
     def of(
         self, name: str, given: Mapping[str, str] | None = None, *, is_stranger: bool = False
@@ -143,10 +144,18 @@ class TopicConfigs:
         """What counts for a topic, with ``given`` configs over those that are known.
         ``is_stranger``: it only has the name of a topic that is known."""
         topic = _UNKNOWN if is_stranger else self._topics.get(name, _UNKNOWN)
+        configs, over = frozenset(topic.configs.items()), frozenset((given or {}).items())
+        # Most topics are configured as many others are.
+        key = (configs, over, topic.is_held)
+        if key not in self._found:
+            self._found[key] = self._resolve(topic, given or {})
+        return self._found[key]
+
+    def _resolve(self, topic: KnownTopic, given: Mapping[str, str]) -> KnownConfig:
         # Apache Kafka has topic configs that are not possible here.
         check = partial(check_topic_configs, broker=self.broker)
         own, refused = possible_configs(topic.configs, check)
-        config = TopicConfig.from_properties({**own, **(given or {})}, broker=self.broker)
+        config = TopicConfig.from_properties({**own, **given}, broker=self.broker)
         if topic.is_held or refused:
             # It may override what its broker has.
             return KnownConfig(config, frozenset(), is_held=True)
