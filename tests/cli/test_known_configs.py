@@ -10,9 +10,14 @@ import pytest
 
 from broker_fixture import running_broker
 from command_line import Ran, run_stratalog
-from left_directories import copy_of, leave, make_kafkas, segments_of
+from left_directories import copy_of, leave, make_kafkas, opened, segments_of
 from metadata_records import config, log_of, partition, topic
+from stratalog.cli.failures import CommandError
+from stratalog.cli.topic_configs import choose
+from stratalog.metadata import ConfigChange, ConfigOperation
+from stratalog.storage.files import OsFileSystem
 
+SET = ConfigOperation.SET
 FOREVER = {"retention.ms": "-1"}
 TOPIC_ID = uuid.UUID(int=7 << 100)
 ALL = [0, 1, 2]  # a segment a record
@@ -97,6 +102,21 @@ def test_explaining_what_a_broker_left_is_by_its_configs_and_with_others_laid_ov
     assert [each["goes_at_ms"] for each in by_its_own["orders"]["segments"]] == [None] * 3
     assert [each["breach"] for each in by_its_own["clicks"]["segments"]] == ["time"] * 3
     assert [each["breach"] for each in by_others["orders"]["segments"]] == ["time"] * 3
+
+
+@pytest.mark.parametrize("name", ["orders", None])
+def test_configs_that_changed_while_nobody_looked_stop_a_run(kept: Path, name: str | None) -> None:
+    chosen = choose(OsFileSystem(), str(kept))
+    chosen.check_unchanged(OsFileSystem())
+    broker = opened(kept)
+    if name is None:
+        broker.store.alter_broker_configs(None, [ConfigChange("log.retention.bytes", SET, "-1")])
+    else:
+        broker.store.alter_topic_configs(name, [ConfigChange("retention.ms", SET, "5")])
+    broker.close()
+
+    with pytest.raises(CommandError, match="changed just now"):
+        chosen.check_unchanged(OsFileSystem())
 
 
 def test_files_of_another_topic_of_the_same_name_are_held(kept: Path) -> None:

@@ -337,6 +337,7 @@ def _plan_all(chosen: Chosen, told: _Told) -> "dict[str, CleaningPlan]":
 
 def _clean_all(chosen: Chosen, plans: "dict[str, CleaningPlan]", told: _Told) -> None:
     from stratalog.storage.cleaning.cleaner import LogCleaner
+    from stratalog.storage.files import OsFileSystem
     from stratalog.storage.offline import owned_logs
 
     # Cleaning is all that was asked for, and it is done here: no cleaner beside it.
@@ -353,6 +354,7 @@ def _clean_all(chosen: Chosen, plans: "dict[str, CleaningPlan]", told: _Told) ->
                     is_end_replicated=chosen.is_end_replicated,
                 )
             )
+        chosen.check_unchanged(OsFileSystem())
         for directory in logs.directories:
             for key, reason in directory.offline_logs.items():
                 if key.topic in chosen.topics:

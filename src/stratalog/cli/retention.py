@@ -397,6 +397,7 @@ def _plan_all(chosen: Chosen, told: _Told) -> None:
 
 
 def _run_all(chosen: Chosen, told: _Told) -> None:
+    from stratalog.storage.files import OsFileSystem
     from stratalog.storage.offline import owned_logs
 
     # Deleting is all that was asked for: no cleaner beside it.
@@ -410,6 +411,7 @@ def _run_all(chosen: Chosen, told: _Told) -> None:
             is_end_replicated=chosen.is_end_replicated,
         ) as logs,
     ):
+        chosen.check_unchanged(OsFileSystem())
         for directory in logs.directories:
             for key, reason in directory.offline_logs.items():
                 if key.topic in chosen.topics:

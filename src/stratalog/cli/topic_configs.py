@@ -103,6 +103,19 @@ class Chosen:
             is_end_replicated=self.is_end_replicated,
         )
 
+    def check_unchanged(self, files: "FileSystem") -> None:
+        """For whoever owns the directory now: another may have been its owner since it was looked
+        at, and have changed configs."""
+        from stratalog.directories.known_directory import learn_directory
+
+        now = learn_directory(files, self.log_directory)
+        for topic in sorted(self.topics):
+            known = (self.known.topics.get(topic), self.known.server_configs)
+            if known != (now.topics.get(topic), now.server_configs):
+                raise CommandError(f"The configs of {topic} were changed just now: try again.")
+        if self.known.dynamic_configs != now.dynamic_configs:
+            raise CommandError("The configs of its broker were changed just now: try again.")
+
     def resolved(self, topic: str) -> "KnownConfig":
         """What counts for a topic, be it known or not."""
         given = self.given if topic in self.named else {}
