@@ -7,6 +7,9 @@ import pytest
 
 from command_line import run_stratalog
 from stratalog import Record, open_directory
+from stratalog.directories.known_directory import KnownDirectory, KnownTopic
+from stratalog.directories.owners import Ownership
+from stratalog.scans import partition_notes
 from stratalog.scans.api import plan
 from stratalog.scans.explain import ScanExplanation, explain_plan
 
@@ -53,6 +56,21 @@ def test_lines_tell_what_is_read_and_what_is_not(root: Path) -> None:
     assert "(1.00 %), of 1 of 3 segments in 1 of 1 partitions" in lines[0]
     assert lines[1].startswith("tasks: 1, the largest of ")
     assert "2 segments whole: outside the time bounds, by time ranges" in lines[2]
+
+
+@pytest.mark.parametrize(("count", "absent"), [(1, ""), (2, "1"), (12, "1, 2, 3, 4, 5, 6, 7, 8")])
+def test_partitions_that_the_directory_lacks_are_told_where_their_number_is_known(
+    root: Path, monkeypatch: pytest.MonkeyPatch, count: int, absent: str
+) -> None:
+    topics = {"orders": KnownTopic(partition_count=count)}
+    known = KnownDirectory(owner=Ownership(), topics=topics)
+    monkeypatch.setattr(partition_notes, "learn_directory", lambda *_: known)
+
+    told = [line for line in explained(root).lines() if "not in this directory" in line]
+
+    assert len(told) == (1 if absent else 0)
+    assert not absent or f"{count - 1} of its {count} partitions" in told[0]
+    assert not absent or f"({absent}" in told[0]
 
 
 def test_the_command_prints_a_table_and_the_reasons(root: Path) -> None:

@@ -129,6 +129,9 @@ def test_first_segments_that_are_missing_after_a_clean_stop_are_told(root: Path)
     with pytest.raises(DataLostError, match="the first segments are missing"):
         offsets(root)
     assert gaps(root) == [(0, 6, "missing")]
+    write_offsets(FILES, str(root / "cleaner-offset-checkpoint"), {KEY: 9})
+    assert offsets(root) == list(range(6, 12)), "a cleaner may have"
+    (root / "cleaner-offset-checkpoint").unlink()
     epochs_from(root, 6)
     assert offsets(root) == list(range(6, 12))
 

@@ -1,10 +1,14 @@
 """A plan in words and numbers: what is read, what is not, and why."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from stratalog.errors import StratalogError
+from stratalog.scans.partition_notes import absent_partitions
 from stratalog.scans.planning import PartitionPlan, ScanPlan
 from stratalog.scans.pruning import Skip
+from stratalog.storage.files import OsFileSystem
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +114,16 @@ def explain_plan(plan: ScanPlan) -> ScanExplanation:
         max((task.size_bytes for task in plan.tasks), default=0),
         tuple(skipped),
         _upper_time_bound(plan),
-        (*plan.notes, *(str(each) for each in plan.lost)),
+        (*plan.notes, *_absent(plan), *(str(each) for each in plan.lost)),
         rows,
     )
+
+
+def _absent(plan: ScanPlan) -> list[str]:
+    topics = {each.topic_partition.topic for each in plan.partitions}
+    with suppress(StratalogError):
+        return list(absent_partitions(OsFileSystem(), plan.log_directory, topics))
+    return []
 
 
 def _upper_time_bound(plan: ScanPlan) -> str:

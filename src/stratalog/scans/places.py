@@ -236,6 +236,21 @@ class SegmentPlaces:
             return 0
         return batch.position
 
+    def ends_at(self, offset: int) -> bool:
+        """Whether the last batches say so, by their headers alone; a False may be wrong."""
+        entries = self.offset_entries
+        position = entries[len(entries) - 1][1] if len(entries) else 0
+        if not 0 <= self.size_bytes - position <= _WALK_BYTES:
+            return False
+        try:
+            chunk = self.file.read_at(position, self.size_bytes - position)
+            batches = read_headers(chunk, position, check_crc=False)
+        except CorruptBatchError:
+            return False
+        if not batches or batches[-1].position + batches[-1].size_bytes != self.size_bytes:
+            return False
+        return batches[-1].next_offset == offset
+
     def next_offset(self) -> int | None:
         """The offset behind the last batch, the segment's own where there is none; None if damage
         hides it."""

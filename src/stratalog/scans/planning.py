@@ -54,6 +54,7 @@ class ScanPlan:
     max_lateness_ms: int | None = None
     notes: tuple[str, ...] = ()
     lost: tuple[DataLostError, ...] = ()
+    log_directory: str = ""
 
     @property
     def bytes_total(self) -> int:
@@ -111,6 +112,7 @@ def plan_scan(
         max_lateness_ms,
         (*planner.notes.values(), *_owner_notes(snapshot)),
         tuple(planner.lost),
+        snapshot.path,
     )
 
 
@@ -390,6 +392,8 @@ class _Planner:
     ) -> list[ScanSlice]:
         """Where the last batches of a segment are pruned, nobody reads what would show that the
         next segment is missing; so that is found out here."""
+        if places.ends_at(wanted.last):
+            return []
         next_offset = places.next_offset()
         if next_offset is None or next_offset >= wanted.last:
             return []

@@ -10,7 +10,8 @@ Where a log starts is told by ``log-start-offset-checkpoint`` and by its leader 
                                                      leader epochs begin no later: tiered; else what
                                                      a crash left, which retention has overtaken
     leader epochs that begin below the first
-    segment, after a clean stop                      missing: retention cuts them with the log
+    segment, after a clean stop                      missing: retention cuts them with the log; not
+                                                     where a cleaner has been through it
 """
 
 from collections.abc import Callable
@@ -19,12 +20,13 @@ from typing import NamedTuple
 from stratalog.errors import CorruptFileError, DiskError
 from stratalog.storage.checkpoint import read_epochs
 from stratalog.storage.files import FileSystem
+from stratalog.storage.inspection import topic_partition_of
 from stratalog.storage.layout import (
     CLEAN_SHUTDOWN_FILE,
     LEADER_EPOCH_CHECKPOINT,
     OWN_DIRECTORY,
 )
-from stratalog.storage.missing_segments import find_traces
+from stratalog.storage.missing_segments import find_traces, was_cleaned
 
 MISSING = "missing"
 TIERED = "tiered"
@@ -68,6 +70,8 @@ def absent_start(
         return None
     start = max(_first_epoch_start(files, directory, first_segment), checkpointed or 0)
     if start >= first_segment or find_traces(files, directory).is_dropped_in(start, first_segment):
+        return None
+    if was_cleaned(files, log_directory, topic_partition_of(directory)):
         return None
     reason = (
         f"its leader epochs begin at {start}, and its first segment at {first_segment}: the "
