@@ -32,7 +32,9 @@ SAID_BY_THE_CODE = {
     "docs/concepts/compaction.md": {"300 ms"},
     "docs/jobs/compact.md": {"1 GB"},
     "docs/jobs/stats.md": {"1700000000000000 ms"},
-    "docs/watching.md": {"20 seconds", "100 ms"},
+    "docs/differences.md": {"25 seconds", "30 s"},
+    "docs/serving.md": {"25 seconds"},
+    "docs/watching.md": {"20 seconds", "25 seconds", "100 ms"},
 }
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 

@@ -227,6 +227,12 @@ class RestoreWork:
     def _segments(self) -> tuple[StagedFile, ...]:
         return tuple(staged for staged in self._part.files if staged.size_bytes)
 
+    @property
+    def _start_offset(self) -> int:
+        """Where the restored log starts: at its end if compaction has left no record, since its
+        only segment begins there."""
+        return self._part.log_start_offset if self._segments else self.end_offset
+
     # --- the steps ------------------------------------------------------------------------------
 
     def check(self) -> None:
@@ -342,6 +348,8 @@ class RestoreWork:
             for each in self._epochs
             if each.start_offset < self.end_offset
         ]
+        if not self._segments:
+            epochs = [[epoch, self.end_offset] for epoch, _ in epochs[-1:]]
         if self._leader_epoch > max((epoch for epoch, _ in epochs), default=-1):
             epochs.append([self._leader_epoch, self.end_offset])
         self.record = {
@@ -354,10 +362,10 @@ class RestoreWork:
                 for each in self._checked
             ],
             "epochs": epochs,
-            "log_start_offset": self._part.log_start_offset,
+            "log_start_offset": self._start_offset,
             # As a snapshot has it: with it, a start does not go by the batches.
             "producers": encode_snapshot(self._producers).hex(),
-            "first_offset": self._part.log_start_offset,
+            "first_offset": self._start_offset,
             "end_offset": self.end_offset,
         }
         return self.record
@@ -383,9 +391,9 @@ class RestoreWork:
                 log.own.note_aborts(checked.base_offset)
         log.segments.add(log.new_segment(self.end_offset))
         log.epochs.replace([EpochEntry(*each) for each in self.record["epochs"]])
-        log.log_start_offset = self._part.log_start_offset
+        log.log_start_offset = self._start_offset
         log.log_end_offset = log.recovery_point = self.end_offset
-        log.high_watermark = self._part.log_start_offset
+        log.high_watermark = self._start_offset
         log.producers = self._producers
         log.maybe_snapshot(durable=True)
         if self._directory.logs.get(self.key) is log:
