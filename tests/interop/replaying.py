@@ -233,6 +233,15 @@ def contents(partition_dir: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in partition_dir.iterdir() if file.is_file()}
 
 
+def in_use(partition_dir: Path) -> dict[str, bytes]:
+    """Every file of a partition that was not closed, indexes without the zeros that preallocation
+    leaves behind their entries: Kafka preallocates an index when it is made, we with an entry."""
+    return {
+        name: data.rstrip(b"\0") if name.endswith("index") else data
+        for name, data in contents(partition_dir).items()
+    }
+
+
 def difference(ours: dict[str, bytes], kafkas: dict[str, bytes]) -> list[str]:
     """What differs, in words short enough to read."""
     problems = [f"{name}: only Kafka has it" for name in sorted(kafkas.keys() - ours.keys())]
