@@ -176,6 +176,13 @@ def test_configs_and_ids_come_from_the_controllers_log() -> None:
     assert (adoption.strays, adoption.held) == ((), {})
 
 
+def test_a_note_says_where_kafka_will_not_know_what_groups_commit_here() -> None:
+    made = recorded(one_topic(), one_topic("__consumer_offsets", TWO))
+    for cluster, is_told in ((recorded(one_topic()), True), (made, False), (None, False)):
+        notes = adopted(directory(replica("orders")), cluster=cluster).notes
+        assert any("has not made __consumer_offsets yet" in note for note in notes) == is_told
+
+
 def test_a_config_that_is_not_possible_here_holds_the_topic() -> None:
     configs = {"orders": {"remote.storage.enable": "true", "retention.ms": "1"}}
     adoption = adopted(directory(replica("orders")), cluster=recorded(one_topic(), configs=configs))

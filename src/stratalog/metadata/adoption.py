@@ -37,7 +37,7 @@ from stratalog.metadata.names import (
 )
 from stratalog.metadata.producer_ids import first_producer_id
 from stratalog.metadata.removal_limits import unstated_limits
-from stratalog.topic_names import CLUSTER_METADATA_TOPIC
+from stratalog.topic_names import CLUSTER_METADATA_TOPIC, OFFSETS_TOPIC
 
 Value = TypeVar("Value", int, str)
 
@@ -221,6 +221,11 @@ class _Plan:
             self.notes.append(
                 "there is no log of a controller here: topics have as many partitions as are "
                 "found, and may have had more, on other brokers"
+            )
+        if self.cluster is not None and OFFSETS_TOPIC not in {*by_name, *here}:
+            self.notes.append(
+                f"Apache Kafka has not made {OFFSETS_TOPIC} yet: it will not know what groups "
+                "commit here"
             )
         topics = []
         for name in sorted({*by_name, *here}):
