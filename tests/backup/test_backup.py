@@ -52,6 +52,7 @@ from stratalog.storage.backup.manifest import decode_manifest
 from stratalog.storage.backup.restore_plan import plan_restore
 from stratalog.storage.backup.store import LocalBackupStore, LocalStoreRun
 from stratalog.storage.check import check
+from stratalog.storage.checkpoint import write_offsets
 from stratalog.storage.commits.committing import ALREADY_COMMITTED, COMMITTED
 from stratalog.storage.commits.manifest import AppVersion
 from stratalog.storage.commits.work import topic_id_of
@@ -499,6 +500,9 @@ def meddled(log_dir: Path, what: str) -> None:
         (log_dir / "meta.properties").write_text(properties)
     elif what == "an id of zeros":
         (first / "partition.metadata").write_text(f"version: 0\ntopic_id: {'A' * 22}\n")
+    elif what == "a missing end":
+        path = log_dir / "replication-offset-checkpoint"
+        write_offsets(OsFileSystem(), str(path), {TopicPartition("orders", 0): 30})
     elif what == "one id of two":
         for each in (first, second):
             (each / "partition.metadata").write_text(f"version: 0\ntopic_id: {'A' * 21}Q\n")
@@ -516,6 +520,7 @@ def meddled(log_dir: Path, what: str) -> None:
         ("AAAAAAAAAAAAAAAAAAAAAA", "is no id, and is left out"),
         ("an id of zeros", ""),
         ("one id of two", "the id of orders is left out, since sound has the same"),
+        ("a missing end", "orders-0 has lost the offsets 24 to 29 (6 of them)"),
         ("an epoch", "orders-0: its leader-epoch-checkpoint has epoch 4294967296 from offset 4"),
     ],
 )

@@ -21,6 +21,7 @@ from stratalog.handover.backup_commits import last_versions, refuse_open_commits
 from stratalog.handover.backup_controller import copy_controller
 from stratalog.handover.backup_side_files import producer_ids, read_indexes, read_snapshots
 from stratalog.handover.backup_topics import describe_topics, seen_topics
+from stratalog.scans.absences import absence_notes
 from stratalog.scans.errors import DataLostError, MissingTopicError
 from stratalog.scans.leasing import Holding, LeaseRenewal, hold, release
 from stratalog.scans.places import SegmentPlaces
@@ -232,6 +233,7 @@ class _Backup:
         backup_id = _backup_id(self.created_ms, self.parent)
         if not holding.is_held:
             self.notes.append(f"no lease: {holding.why_not}")
+        self.notes += absence_notes(self.snapshot)
         topics: dict[str, list[PartitionBackup]] = {}
         settled_bytes = 0
         for key, partition in self._partitions():

@@ -6,8 +6,11 @@ What is missing between two segments only shows when the first of them is read: 
 from collections.abc import Iterable, Iterator
 
 from stratalog.scans.errors import DataLostError, TieredError
+from stratalog.scans.snapshot import DirectorySnapshot
 from stratalog.storage.absences import TIERED, Absence
 from stratalog.storage.layout import TopicPartition
+
+_OFFSET_MAX = 2**63 - 1
 
 
 def absence_errors(
@@ -22,3 +25,12 @@ def absence_errors(
         if first < last:
             kind = TieredError if each.kind == TIERED else DataLostError
             yield kind(topic_partition, first, last, each.reason)
+
+
+def absence_notes(snapshot: DirectorySnapshot) -> list[str]:
+    """What whoever copies all files of a directory does not get."""
+    return [
+        str(error)
+        for key, each in snapshot.partitions.items()
+        for error in absence_errors(key, each.absences, 0, _OFFSET_MAX)
+    ]
