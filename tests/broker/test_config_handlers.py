@@ -138,14 +138,52 @@ def test_what_cannot_be_described_has_kafkas_errors(tmp_path: Path) -> None:
         assert await refusal(client, BROKER, "one") == ErrorCode.INVALID_REQUEST
         assert await refusal(client, LOGGER, "") == ErrorCode.INVALID_REQUEST
         assert await refusal(client, LOGGER, here) == 0
-        assert await refusal(client, CLIENT_METRICS, "x") == ErrorCode.INVALID_REQUEST
-        assert await refusal(client, GROUP, "x") == ErrorCode.INVALID_REQUEST
+        assert await refusal(client, CLIENT_METRICS, "") == ErrorCode.INVALID_REQUEST
+        assert await refusal(client, GROUP, "") == ErrorCode.INVALID_REQUEST
         resources = (
             DescribeConfigsResource(BROKER, here, None),
             DescribeConfigsResource(99, "x", None),
         )
         answer = await client.ask(DESCRIBE, DescribeConfigsRequest(resources))
         assert [each.error_code for each in answer.results] == [ErrorCode.INVALID_REQUEST] * 2
+
+    with_broker(tmp_path, scenario)
+
+
+THROTTLE = "leader.replication.throttled.rate"
+
+
+def test_what_changes_nothing_on_one_node_is_kept_and_told_until_it_is_deleted(
+    tmp_path: Path,
+) -> None:
+    async def scenario(client: Asking) -> None:
+        here = str(client.services.node_id)
+        before = client.services.config
+        assert THROTTLE not in await described(client, BROKER, here)
+        for name, text in ((THROTTLE, "5"), ("metric.reporters", ""), ("num.io.threads", "4")):
+            assert await alter(client, BROKER, here, (name, SET, text)) == 0
+        assert await alter(client, BROKER, "", (THROTTLE, SET, "7")) == 0
+        told = (await described(client, BROKER, here))[THROTTLE]
+        assert (told.value, told.read_only) == ("5", False)
+        assert told.config_source == ConfigSource.DYNAMIC_BROKER
+        assert (await described(client, BROKER, ""))[THROTTLE].value == "7"
+        assert await alter(client, BROKER, here, (THROTTLE, UNSET, None)) == 0
+        assert (await described(client, BROKER, here))[THROTTLE].value == "7"
+        assert client.services.config == before
+
+    with_broker(tmp_path, scenario)
+
+
+def test_groups_and_client_metrics_have_kafkas_defaults_and_can_be_set_to_those_alone(
+    tmp_path: Path,
+) -> None:
+    async def scenario(client: Asking) -> None:
+        for kind in (GROUP, CLIENT_METRICS):
+            configs = await described(client, kind, "x")
+            for name, entry in configs.items():
+                assert entry.config_source == ConfigSource.DEFAULT
+                assert await alter(client, kind, "x", (name, SET, entry.value)) == 0
+                assert await alter(client, kind, "x", (name, UNSET, None)) == 0
 
     with_broker(tmp_path, scenario)
 
@@ -386,7 +424,18 @@ def test_changes_that_cannot_be_made_have_kafkas_errors_and_change_nothing(
             (ErrorCode.INVALID_REQUEST, BROKER, "77", [("log.retention.ms", SET, "1")]),
             (ErrorCode.INVALID_REQUEST, BROKER, "x", [("log.retention.ms", SET, "1")]),
             (ErrorCode.INVALID_REQUEST, LOGGER, here, [("kafka", SET, "INFO")]),
-            (ErrorCode.INVALID_REQUEST, GROUP, "g", [("x", SET, "1")]),
+            (ErrorCode.INVALID_CONFIG, GROUP, "g", [("x", SET, "1")]),
+            (ErrorCode.INVALID_CONFIG, GROUP, "g", [("consumer.session.timeout.ms", SET, "46000")]),
+            (ErrorCode.INVALID_REQUEST, GROUP, "", [("consumer.session.timeout.ms", SET, "1")]),
+            (ErrorCode.INVALID_REQUEST, CLIENT_METRICS, "m", [("interval.ms", SET, "1000")]),
+            (ErrorCode.INVALID_REQUEST, BROKER, here, [("metric.reporters", SET, "a.B")]),
+            (ErrorCode.INVALID_REQUEST, BROKER, here, [("cordoned.log.dirs", SET, "*")]),
+            (
+                ErrorCode.INVALID_REQUEST,
+                BROKER,
+                here,
+                [("leader.replication.throttled.rate", SET, "-1")],
+            ),
             (ErrorCode.INVALID_REQUEST, 99, "g", [("x", SET, "1")]),
         ]
         for code, kind, name, configs in cases:

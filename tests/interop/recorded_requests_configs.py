@@ -239,7 +239,47 @@ def broker_configs(talk: Talk) -> None:
     see("deleted for one", node, "1048588")
 
 
+def effectless(talk: Talk) -> None:
+    """What tools set and one node has no use for, and resources that are not topics or brokers."""
+    node, rate = str(talk.node_id), "leader.replication.throttled.rate"
+
+    def change(step: str, kind: int, name: str, config: str, value: str | None) -> None:
+        operation = DELETE if value is None else SET
+        resource = ChangesResource(kind, name, [Change(config, operation, value)])
+        talk.ask(step, 1, IncrementalAlterConfigsRequest([resource]))
+
+    for config, value in (
+        (rate, "1000"),
+        (rate, "-1"),
+        (rate, "x"),
+        ("follower.replication.throttled.rate", "0"),
+        ("replica.alter.log.dirs.io.max.bytes.per.second", "7"),
+        ("metric.reporters", ""),
+        ("metric.reporters", "no.such.Class"),
+        ("cordoned.log.dirs", ""),
+        ("cordoned.log.dirs", "/nowhere"),
+    ):
+        change(f"{config} {value!r}", BROKER, node, config, value)
+
+    def is_seen(answer: Any) -> bool:
+        return [config.value for config in answer.results[0].configs] == ["1000"]
+
+    talk.ask_until("seen", 4, about(BROKER, node, [rate]), is_seen)
+    for config in (rate, "cordoned.log.dirs", "metric.reporters"):
+        change(f"{config} deleted", BROKER, node, config, None)
+    for kind, name in ((GROUP, "g"), (GROUP, ""), (CLIENT_METRICS, "m"), (CLIENT_METRICS, "")):
+        talk.ask_ends(f"of type {kind} {name!r}", about(kind, name))
+    for kind, name, config, value in (
+        (GROUP, "g", "no.such.config", "1"),
+        (GROUP, "", "consumer.session.timeout.ms", "45000"),
+        (CLIENT_METRICS, "m", "no.such.config", "1"),
+        (CLIENT_METRICS, "", "interval.ms", "300000"),
+    ):
+        change(f"of type {kind} {name!r} {config}", kind, name, config, value)
+
+
 SCENARIOS = {
+    "effectless-configs": effectless,
     "describe-configs": describe_configs,
     "alter": alter_configs,
     "change": change_configs,

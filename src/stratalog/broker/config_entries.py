@@ -13,6 +13,8 @@ from functools import cache
 from typing import NamedTuple
 
 from stratalog.config import BrokerConfig, TopicConfig
+from stratalog.config.effectless import EFFECTLESS
+from stratalog.config.group_settings import CLIENT_METRICS_SETTINGS, GROUP_SETTINGS
 from stratalog.config.settings import Kind, Setting, settings_of
 from stratalog.metadata.dynamic_configs import DYNAMIC_BROKER_CONFIGS
 from stratalog.metadata.image import CLUSTER_DEFAULT
@@ -127,13 +129,24 @@ class ConfigEntries:
                     self._synonyms(name),
                     is_read_only=name not in DYNAMIC_BROKER_CONFIGS,
                 )
+        for name, setting in EFFECTLESS.items():
+            if synonyms := self._synonyms(name):
+                yield _entry(setting, synonyms[0].value, synonyms, is_read_only=False)
+
+    def of_group(self) -> Iterator[ConfigEntry]:
+        """The settings of any group: the defaults."""
+        return _defaults(GROUP_SETTINGS)
+
+    def of_client_metrics(self) -> Iterator[ConfigEntry]:
+        """The settings of any subscription of client metrics: the defaults."""
+        return _defaults(CLIENT_METRICS_SETTINGS)
 
     def of_all_brokers(self) -> Iterator[ConfigEntry]:
         """The dynamic settings that all nodes share."""
         for name, text in self._cluster.items():
             synonyms = (Synonym(name, text, ConfigSource.DYNAMIC_DEFAULT_BROKER),)
             is_read_only = name not in DYNAMIC_BROKER_CONFIGS
-            setting = settings_of(BrokerConfig).get(name)
+            setting = settings_of(BrokerConfig).get(name) or EFFECTLESS.get(name)
             if setting is not None:
                 yield _entry(setting, text, synonyms, is_read_only=is_read_only)
             else:
@@ -165,6 +178,13 @@ def _entry(
         ConfigType.CLASS if setting.name in _CLASSES else _TYPES[setting.kind],
         setting.doc,
     )
+
+
+def _defaults(settings: Mapping[str, Setting]) -> Iterator[ConfigEntry]:
+    for setting in settings.values():
+        text = setting.text(setting.default)
+        synonyms = (Synonym(setting.name, text, ConfigSource.DEFAULT),)
+        yield _entry(setting, text, synonyms, is_read_only=False)
 
 
 def _text(setting: Setting, level: object) -> str | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from stratalog.config.broker import BrokerConfig
+from stratalog.config.effectless import EFFECTLESS
 from stratalog.config.own import OwnSettings
 from stratalog.config.security import SECURITY_NAMES, open_value, reason_of
 from stratalog.config.settings import LONG_MAX, Setting, settings_of
@@ -49,6 +50,14 @@ one in the table. That holds for `listener.name.LISTENER.` before the name as we
 name of a SASL mechanism, unless the listener is in `controller.listener.names`; of one listener,
 `max.connections` and `max.connections.per.ip` are refused too. Tools that read a file of settings
 accept them all.
+"""
+
+_EFFECTLESS = """
+## Dynamic settings without effect
+
+Tools set these while a broker runs, before and after what they do. They are checked, kept and told
+by DescribeConfigs, and change nothing on one node. Configs of groups and of client metrics are
+told with Kafka's defaults, and cannot be other than those.
 """
 
 _OWN = """
@@ -127,6 +136,8 @@ def render() -> str:
         *_table(broker, with_synonyms=False),
         _SECURITY,
         *_security_table(),
+        _EFFECTLESS,
+        *_effectless_table(),
         _OWN,
         *_table(own, with_synonyms=False),
         _DIFFERENCES,
@@ -148,6 +159,12 @@ def _table(settings: Iterable[Setting], *, with_synonyms: bool) -> Iterator[str]
         if each.name in NO_EFFECT:
             cells[-1] += " *Checked; has no effect here.*"
         yield f"| {' | '.join(cells)} |\n"
+
+
+def _effectless_table() -> Iterator[str]:
+    yield "\n| setting | type | valid | meaning |\n|---|---|---|---|\n"
+    for name, each in sorted(EFFECTLESS.items()):
+        yield f"| `{name}` | {each.kind.value} | {each.rule} | {each.doc} |\n"
 
 
 def _security_table() -> Iterator[str]:

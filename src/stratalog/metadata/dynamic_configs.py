@@ -9,14 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stratalog.config import BrokerConfig, TopicConfig
+from stratalog.config.effectless import EFFECTLESS, check_effectless
 from stratalog.config.security import security_refusals
 from stratalog.config.settings import Kind, Setting, raise_together, settings_of
 from stratalog.errors import ConfigError, InvalidRequestError
 
 CONFIG_TEXT_LENGTH_MAX = 0x7FFF
 
-# Of the settings that exist here: what Kafka lets a request change without a restart.
-DYNAMIC_BROKER_CONFIGS = frozenset(
+# What Kafka lets a request change without a restart.
+DYNAMIC_BROKER_CONFIGS = frozenset(EFFECTLESS) | frozenset(
     (
         "background.threads",
         "compression.gzip.level",
@@ -56,8 +57,6 @@ DYNAMIC_BROKER_CONFIGS = frozenset(
         "max.connections.per.ip.overrides",
         "message.max.bytes",
         "min.insync.replicas",
-        "num.io.threads",
-        "num.network.threads",
         "num.recovery.threads.per.data.dir",
         "num.replica.fetchers",
         "producer.id.expiration.ms",
@@ -120,7 +119,8 @@ def alter_broker_configs(
 ) -> dict[str, str]:
     """Dynamic configs of a node or of all after ``changes``, over what ``broker`` has itself."""
     defaults = broker.to_properties(every=True)
-    altered = _altered(configs, changes, settings_of(BrokerConfig), defaults)
+    known = {**EFFECTLESS, **settings_of(BrokerConfig)}
+    altered = _altered(configs, changes, known, defaults)
     return check_broker_configs(altered, broker)
 
 
@@ -129,16 +129,19 @@ def check_broker_configs(configs: Mapping[str, str | None], broker: BrokerConfig
     raise_together(security_refusals(texts))
     effective_broker(broker, texts)
     for name, text in texts.items():
-        if name not in DYNAMIC_BROKER_CONFIGS:
+        if name in EFFECTLESS:
+            check_effectless(name, text)
+        elif name not in DYNAMIC_BROKER_CONFIGS:
             raise ConfigError(name, text, "cannot be changed while the broker runs")
     return texts
 
 
 def effective_broker(broker: BrokerConfig, overrides: Mapping[str, str]) -> BrokerConfig:
     """A broker's own settings with dynamic ones over them."""
-    if not overrides:
+    effective = {name: text for name, text in overrides.items() if name not in EFFECTLESS}
+    if not effective:
         return broker
-    return BrokerConfig.from_properties({**broker.to_properties(), **overrides})
+    return BrokerConfig.from_properties({**broker.to_properties(), **effective})
 
 
 def _altered(

@@ -6,13 +6,14 @@ what a broker is told wrongly INVALID_REQUEST, as in Kafka.
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from stratalog.broker.config_entries import ConfigEntries, ConfigEntry
 from stratalog.broker.error_mapping import code_of, message_of
 from stratalog.broker.requests import Handler, Request
 from stratalog.broker.services import Services
+from stratalog.config.group_settings import CLIENT_METRICS_SETTINGS, GROUP_SETTINGS
 from stratalog.errors import ConfigError, InvalidRequestError, StratalogError, UnknownTopicError
 from stratalog.metadata.config_resources import ResourceType
 from stratalog.metadata.dynamic_configs import ConfigChange, ConfigOperation, check_topic_configs
@@ -37,6 +38,13 @@ _RESOURCES_AT_ONCE = 4
 _RESOURCES_MAX = 10_000
 
 
+# Resources whose configs are told, and cannot be other than they are.
+_DEFAULTS_ALONE = {
+    ResourceType.GROUP: (GROUP_SETTINGS, "groups of the newer protocols are not here"),
+    ResourceType.CLIENT_METRICS: (CLIENT_METRICS_SETTINGS, "metrics of clients are not taken here"),
+}
+# Resources of which a wrong config is INVALID_REQUEST.
+_WRONG_REQUESTS = (ResourceType.BROKER, ResourceType.CLIENT_METRICS)
 _KNOWN_TYPES = frozenset(ResourceType) - {ResourceType.UNKNOWN}
 
 
@@ -92,7 +100,11 @@ class ConfigHandlers:
         if kind == ResourceType.BROKER_LOGGER:
             self._check_node(name)
             return []
-        raise InvalidRequestError(f"there are no configs of type {ResourceType(kind).name}")
+        if not name:
+            raise InvalidRequestError(f"a resource of type {ResourceType(kind).name} has a name")
+        return [
+            *(entries.of_group() if kind == ResourceType.GROUP else entries.of_client_metrics())
+        ]
 
     def _check_node(self, name: str) -> None:
         node_id = self._services.node_id
@@ -139,13 +151,16 @@ class ConfigHandlers:
                 await alter(resource)
             except StratalogError as error:
                 code, message = code_of(error), message_of(error)
-                if kind == ResourceType.BROKER and isinstance(error, ConfigError):
+                if kind in _WRONG_REQUESTS and isinstance(error, ConfigError):
                     code = ErrorCode.INVALID_REQUEST
             answers.append((int(code), message, kind, name))
         return answers
 
     async def _replace(self, resource: replacing.AlterConfigsResource, validate_only: bool) -> None:
         configs = dict(resource.configs)
+        if resource.resource_type in _DEFAULTS_ALONE:
+            _refuse_other_than_defaults(resource, configs)
+            return
         if resource.resource_type == ResourceType.TOPIC:
             name = self._known_topic(resource.resource_name, configs)
             await self._services.topics.replace_topic_configs(
@@ -158,6 +173,11 @@ class ConfigHandlers:
 
     async def _alter(self, resource: altering.AlterConfigsResource, validate_only: bool) -> None:
         changes = [_change(config) for config in resource.configs]
+        if resource.resource_type in _DEFAULTS_ALONE:
+            deleted = ConfigOperation.DELETE
+            kept = {each.name: each.value for each in changes if each.operation is not deleted}
+            _refuse_other_than_defaults(resource, kept)
+            return
         if resource.resource_type == ResourceType.TOPIC:
             given = {
                 change.name: change.value
@@ -192,6 +212,21 @@ class ConfigHandlers:
             return CLUSTER_DEFAULT
         self._check_node(resource.resource_name)
         return self._services.node_id
+
+
+def _refuse_other_than_defaults(resource: Any, configs: Mapping[str, str | None]) -> None:
+    kind = ResourceType(resource.resource_type)
+    if not resource.resource_name:
+        raise InvalidRequestError(f"a resource of type {kind.name} has a name")
+    known, reason = _DEFAULTS_ALONE[kind]
+    for name, text in configs.items():
+        setting = known.get(name)
+        if setting is None:
+            raise ConfigError(name, text, f"there is no such setting of type {kind.name}")
+        if setting.parse(text or "") != setting.default:
+            raise ConfigError(
+                name, text, f"{reason}; only {setting.text(setting.default)!r} can be"
+            )
 
 
 def _check_changes(resource: Any) -> None:
