@@ -202,7 +202,7 @@ class Driver:
     def checkpoint(self) -> None:
         """What the manager writes from time to time."""
         self.promise(
-            recovery_point=self.log.recovery_point,
+            recovery_point=self.log.promised_recovery_point,
             checkpointed_start_offset=self.log.log_start_offset,
         )
 
@@ -222,7 +222,7 @@ class Driver:
 
     def _lower_recovery_point(self) -> None:
         """Whoever truncates does so before."""
-        lowest = min(self.promises.recovery_point, self.log.recovery_point)
+        lowest = min(self.promises.recovery_point, self.log.promised_recovery_point)
         self.promise(recovery_point=lowest)
 
     def delete_to(self, offset: int) -> None:
@@ -245,7 +245,7 @@ class Driver:
         self.promise(
             kept=tuple(self.batches),
             gone=frozenset(self.cut),
-            recovery_point=self.log.log_end_offset,
+            recovery_point=self.log.promised_recovery_point,
             checkpointed_start_offset=self.log.log_start_offset,
         )
 
@@ -335,8 +335,7 @@ def check_promises(log: Log, promises: Promises, driver: Driver) -> None:
             assert header.base_offset == expected or expected == log.log_start_offset
         expected = header.next_offset
         served[header.base_offset] = batch
-    if log.log_end_offset not in driver.holes:
-        assert max(expected, log.log_start_offset) == log.log_end_offset, "a gap at the end"
+    assert max(expected, log.log_start_offset) == log.log_end_offset, "a gap at the end"
     for base_offset, batch in kept.items():
         if read_headers(batch)[0].next_offset > log.log_start_offset:
             assert served.get(base_offset) == batch, f"the flushed batch at {base_offset} is lost"

@@ -105,11 +105,13 @@ def reopened(
     clean: bool = True,
     files: FileSystem | None = None,
     recovery_point: int | None = None,
+    is_recovery_point_known: bool = True,
 ) -> Log:
     """The log as the next process finds it: closed in order, or left as it was."""
     if clean and not log.is_closed:
         log.close()
     log.abandon()
+    known = log.recovery_point if recovery_point is None else recovery_point
     context = log.context
     fresh = LogContext(
         files or context.files,
@@ -124,7 +126,7 @@ def reopened(
         log.config,
         fresh,
         clean=clean,
-        recovery_point=log.recovery_point if recovery_point is None else recovery_point,
+        recovery_point=known if is_recovery_point_known else None,
         log_start_offset=log.log_start_offset,
         high_watermark=log.high_watermark,
     )

@@ -155,7 +155,7 @@ def damaged_in_the_middle(**watermarks: int) -> Log:
     data = bytearray(content(log, 0, ".log"))
     data[3 * len(data) // 10 + 70] ^= 1
     disk_of(log).put(segment_file(DIRECTORY, 0, ".log"), bytes(data))
-    return reopened(log, clean=False, recovery_point=0)
+    return reopened(log, clean=False, is_recovery_point_known=False)
 
 
 @pytest.mark.parametrize("log_start_offset", [6, 7])

@@ -265,7 +265,8 @@ class LogDirectory:
     def recovery_points(self) -> dict[TopicPartition, int] | None:
         """A log without an entry is newer than the file: nothing in it is known to be flushed.
         None without a readable file: then nothing is known at all, and all is read again."""
-        if not self.files.exists(self._file(RECOVERY_POINT_CHECKPOINT)):
+        found = self.files.stat(self._file(RECOVERY_POINT_CHECKPOINT))
+        if found is None or not found.size_bytes:
             return None
         try:
             return self._read(RECOVERY_POINT_CHECKPOINT)
@@ -297,7 +298,7 @@ class LogDirectory:
     def plan_recovery_points(self) -> "Checkpoint":
         """What ``checkpoint_recovery_points`` writes; ``Checkpoint.write`` may run on any thread,
         and so for the two that follow."""
-        return self._plan(RECOVERY_POINT_CHECKPOINT, lambda log: log.recovery_point)
+        return self._plan(RECOVERY_POINT_CHECKPOINT, lambda log: log.promised_recovery_point)
 
     def take_in(self, log: Log) -> None:
         """Hold a new log. If one of its name was here before, its recovery point must not count

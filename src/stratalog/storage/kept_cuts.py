@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
+from stratalog.errors import NotARegularFileError
 from stratalog.storage.files import File, FileSystem, read_file, replace_file
 from stratalog.storage.layout import CUT_DIRECTORY, LOG_SUFFIX, OWN_DIRECTORY, segment_file
 
@@ -74,12 +75,12 @@ class KeptCuts:
 
     def read(self) -> tuple[KeptCut, ...]:
         """Those noted, the oldest first; a note that is garbled tells nothing."""
-        if not self._files.exists(self._note):
-            return ()
         try:
+            if not self._files.exists(self._note):
+                return ()
             rows = json.loads(read_file(self._files, self._note))
             return tuple(KeptCut(**{**row, "names": tuple(row["names"])}) for row in rows)
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError, RecursionError, NotARegularFileError):
             return ()
 
     def begin(self, wanted: KeptCut, bases: Sequence[int]) -> KeptCut:

@@ -83,6 +83,8 @@ class LogState:
         # whether the names it found are durable, so the first flush sees to it.
         self._names, self._synced_names = 1, 0
         self._mirrored_start = loaded.mirrored_start
+        # Of the last truncation: offsets up to the second have no batches, from the first on maybe.
+        self._hole = -1, -1
         self._durable_start = loaded.log_start_offset
         self._topic_id = read_topic_id(context.files, self._metadata_path)
 
@@ -208,11 +210,11 @@ class LogState:
         self.epochs.truncate_from_start(offset)
         self.producers.on_log_start_offset(offset)
 
-    def end_at(self, offset: int, *, recovery_point: int | None = None) -> None:
-        """Of truncation: what lies at or above ``offset`` does not count any more; nor, as flushed,
-        what lies at or above ``recovery_point``."""
-        allowed = offset if recovery_point is None else min(offset, recovery_point)
-        self._lower_recovery_point(max(allowed, min(self.log_start_offset, offset)))
+    def end_at(self, offset: int, *, batches_end_by: int | None = None) -> None:
+        """Of truncation: what lies at or above ``offset`` does not count any more. The batches may
+        end before it, but not before ``batches_end_by``."""
+        self._hole = offset if batches_end_by is None else batches_end_by, offset
+        self._lower_recovery_point(offset)
         self._lower_log_start(offset)
         if self._mirrored_start > offset:
             self.own.forget_log_start()
@@ -248,6 +250,14 @@ class LogState:
             with suppress(DiskError):
                 self.own.note_log_start(self.log_start_offset)
                 self._mirrored_start = self.log_start_offset
+
+    @property
+    def promised_recovery_point(self) -> int:
+        """What the checkpoint says: there are batches up to here. A recovery point where the log
+        was cut, inside a batch, would look like a loss after a crash."""
+        start, end = self._hole
+        promised = self.recovery_point
+        return min(promised, start) if promised == end else promised
 
     # --- flushing -------------------------------------------------------------------------------
 

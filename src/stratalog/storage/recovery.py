@@ -128,7 +128,8 @@ class _Loading:
     def run(self, *, clean: bool, recovery_point: int | None, log_start_offset: int) -> LoadedLog:
         self.known_damage = self.own.known_damage()
         self.may_cut = recovery_point is not None and self.known_damage is None
-        recovery_point = recovery_point or 0
+        # A log's start is not raised before everything below it is flushed.
+        recovery_point = max(recovery_point or 0, log_start_offset)
         if self.known_damage is not None:
             # What was found damaged is read again, every time, until somebody has mended it;
             # what counted as flushed then counts as flushed now.

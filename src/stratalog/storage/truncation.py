@@ -28,7 +28,7 @@ def truncate_to(log: "Log", offset: int) -> bool:
     if offset < log.segments.first.base_offset:
         truncate_fully_and_start_at(log, offset, log_start_offset=offset)
         return True
-    log.end_at(offset, recovery_point=_flushed_below(log, offset))
+    log.end_at(offset, batches_end_by=_batches_end_by(log, offset))
     try:
         later = log.segments.above(offset)
         for segment in later:
@@ -42,9 +42,9 @@ def truncate_to(log: "Log", offset: int) -> bool:
                 context.files, context.leases, log.topic_partition, log.directory, active
             )
         active.truncate_to(offset, now_ms=log.context.clock.now_ms())
-        if active.base_offset < offset and active.next_offset() < offset:
-            # A batch that holds the offset went as a whole, or compaction has left nothing before
-            # it. The next start would find a log that ends too early; an empty segment says where.
+        if active.base_offset < offset == log.log_start_offset > active.next_offset():
+            # The log starts inside a batch that went as a whole. The next start would find a log
+            # that ends before it starts; an empty segment says where it ends.
             active.become_inactive()
             log.segments.add(log.new_segment(offset))
         else:
@@ -103,9 +103,9 @@ def delete_segments(log: "Log", doomed: Sequence[Segment]) -> None:
     log.own.keep_aborts(log.segments)
 
 
-def _flushed_below(log: "Log", offset: int) -> int:
-    """Where the recovery point may stay when the log is cut at ``offset``: a crash leaves no bytes
-    for what lies between the last batch and the cut, which must not look like a loss."""
+def _batches_end_by(log: "Log", offset: int) -> int:
+    """An offset that the batches reach when the log is cut at ``offset``: that itself, unless it
+    lies inside a batch, which goes as a whole, or behind what compaction has left out."""
     segment = log.segments.floor(offset)
     if segment is None:
         return offset
