@@ -365,7 +365,7 @@ def test_a_console_that_shows_something_else_fails(code: str, page_directory: Pa
 
 @pytest.mark.parametrize(
     "line",
-    ["stratalog log", "stratalog log verify", "stratalog log find --never x", "stratalog log burn"],
+    ["stratalog log", "stratalog log backup", "stratalog log find --never x", "stratalog log burn"],
 )
 def test_a_command_line_that_is_wrong_is_not_understood(line: str) -> None:
     with pytest.raises((Exception, SystemExit)):
