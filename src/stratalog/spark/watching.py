@@ -119,7 +119,12 @@ class DirectoryWatch:
     def _look(self) -> Spans:
         snapshot = self._take(self._options.selection)
         self._log_directory = snapshot.path
-        self.topic_ids = self.ids_of(snapshot)
+        topic_ids = self.ids_of(snapshot)
+        if topic_ids != self.topic_ids:
+            # A topic may have been made anew between the two: what is seen now has these ids.
+            snapshot = self._take(self._options.selection)
+            topic_ids = self.ids_of(snapshot)
+        self.topic_ids = topic_ids
         self.seen = self.spans(snapshot, self.reached)
         self.last_ends.update({each: span.end_offset for each, span in self.seen.items()})
         return self.seen
