@@ -193,3 +193,26 @@ def test_a_batch_that_was_refused_is_not_in_the_log() -> None:
         again = World.on(world.files.after_crash(CrashMode.KEEP_ALL))
         found = readable_batches(again.work.log)
         assert batches[-len(found) :] == found, number
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_a_log_that_finds_no_descriptor_when_it_is_opened_is_opened_again(error: int) -> None:
+    world = World.new()
+    world.work.append(0)
+    world.manager.shutdown()
+    files = world.files
+    fault = files.fail(lambda o: o.kind == "open" and o.path.startswith("/data/t-0/"), error)
+    again = World.on(files)
+    assert fault.times == 0
+    assert readable_batches(again.work.log) == world.work.batches
+    assert all(each.is_online and not each.offline_logs for each in again.manager.directories)
+
+
+def test_a_log_that_cannot_be_opened_for_want_of_descriptors_takes_no_other_with_it() -> None:
+    world = World.new()
+    world.manager.shutdown()
+    files = world.files
+    files.fail(lambda o: o.kind == "open" and "/t-0/" in o.path, errno.EMFILE, times=99)
+    again = World.on(files).manager
+    assert "t-0" in str(again.directories[0].offline_logs)
+    append_key(again.get(COMPACTED), 0)

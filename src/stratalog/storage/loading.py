@@ -16,6 +16,7 @@ from stratalog.errors import (
     DiskError,
     LogDirectoryError,
     NotARegularFileError,
+    OutOfResourcesError,
     StratalogError,
 )
 from stratalog.storage.context import LogContext
@@ -149,6 +150,7 @@ class LogLoader:
         """Open all, on a few threads for each directory: a slow disk does not hold up another."""
         self._progress.logs_total = len(replicas)
         pools = []
+        starved: list[ReplicaToOpen] = []
         try:
             jobs: list[tuple[ReplicaToOpen, Future[Log]]] = []
             for directory in directories:
@@ -159,6 +161,8 @@ class LogLoader:
             for replica, job in jobs:
                 try:
                     replica.directory.logs[replica.topic_partition] = job.result()
+                except OutOfResourcesError:
+                    starved.append(replica)
                 except NotARegularFileError as error:
                     replica.directory.offline_logs[replica.topic_partition] = str(error)
                 except DiskError as error:
@@ -168,6 +172,16 @@ class LogLoader:
         finally:
             for pool in pools:
                 pool.shutdown(wait=True, cancel_futures=True)
+        for replica in starved:
+            self._open_starved(replica)
+
+    def _open_starved(self, replica: ReplicaToOpen) -> None:
+        """Once more, by itself: descriptors, memory or space had run out beside others. If there
+        are too few for one log, that is no failure of the disk and keeps no other from opening."""
+        try:
+            replica.directory.logs[replica.topic_partition] = self._open(replica)
+        except StratalogError as error:
+            replica.directory.offline_logs[replica.topic_partition] = str(error)
 
     def _open(self, replica: ReplicaToOpen) -> Log:
         # Descriptors are counted on one thread: while a log is opened on another, by itself.
