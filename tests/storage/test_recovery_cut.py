@@ -134,6 +134,13 @@ def test_a_log_that_is_damaged_below_the_recovery_point_is_not_cut_above_it() ->
     assert log_bytes(files) == before
 
 
+def test_nothing_is_cut_below_the_logs_start_which_was_flushed_before_it_was_raised() -> None:
+    files = broken(5)
+    log = opened(files, recovery_point=4, log_start_offset=11)
+    assert log.is_damaged
+    assert (log.log_start_offset, log.log_end_offset) == (11, 20)
+
+
 def test_a_log_with_a_known_damage_is_cut_by_no_later_start() -> None:
     files = broken(5)
     assert opened(files).is_damaged  # nobody knew a recovery point

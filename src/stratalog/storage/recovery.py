@@ -113,6 +113,7 @@ class _Loading:
         self.cuts = KeptCuts(context.files, directory)
         self.known_damage: KnownDamage | None = None
         self.may_cut = False
+        self.log_start_offset = 0
         self.report = RecoveryReport()
         self.now_ms = context.clock.now_ms()
         self.epochs = self._load_epochs(LEADER_EPOCH_CHECKPOINT in files)
@@ -128,8 +129,8 @@ class _Loading:
     def run(self, *, clean: bool, recovery_point: int | None, log_start_offset: int) -> LoadedLog:
         self.known_damage = self.own.known_damage()
         self.may_cut = recovery_point is not None and self.known_damage is None
-        # A log's start is not raised before everything below it is flushed.
-        recovery_point = max(recovery_point or 0, log_start_offset)
+        recovery_point = recovery_point or 0
+        self.log_start_offset = log_start_offset
         if self.known_damage is not None:
             # What was found damaged is read again, every time, until somebody has mended it;
             # what counted as flushed then counts as flushed now.
@@ -353,7 +354,8 @@ class _Loading:
     def _scan_unflushed(self, segment: Segment, recovery_point: int, later: list[Segment]) -> None:
         settle = partial(
             self.scanner.settle_unflushed,
-            recovery_point=recovery_point,
+            # A log's start is not raised before everything below it is flushed.
+            recovery_point=max(recovery_point, self.log_start_offset),
             later=later,
             may_cut=self.may_cut,
         )
