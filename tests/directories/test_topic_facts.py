@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from metadata_records import config, log_of, partition, topic
-from stratalog.directories.topic_facts import TopicFacts, find_topic_facts
+from stratalog.directories.topic_facts import RecentTopicFacts, TopicFacts, find_topic_facts
 from stratalog.storage.files import OsFileSystem
 
 IDS = {name: uuid.UUID(int=number << 100) for number, name in enumerate(("a", "b", "c", "d"), 1)}
@@ -56,3 +56,18 @@ def test_metadata_that_is_not_there_or_damaged_tells_nothing(
         (tmp_path / "__cluster_metadata-0" / f"{0:020d}.log").write_bytes(content)
 
     assert find_topic_facts(OsFileSystem(), str(tmp_path)).not_compacted == frozenset()
+
+
+def test_facts_are_read_again_after_a_while_and_not_at_every_look() -> None:
+    now, reads = [0.0], []
+    facts = TopicFacts(frozenset("a"))
+
+    def find(_files: object, log_dir: str) -> TopicFacts:
+        reads.append(log_dir)
+        return facts
+
+    recent = RecentTopicFacts(find, lambda: now[0])
+    for at, expected in ((0.0, ["/x"]), (9.9, ["/x"]), (10.0, ["/x", "/x"])):
+        now[0] = at
+        assert recent.of(OsFileSystem(), "/x") is facts
+        assert reads == expected

@@ -7,7 +7,7 @@ from modelled import ORDERS
 from test_snapshot import batch, somebody_else, write_log
 
 from stratalog import scan
-from stratalog.directories.topic_facts import TopicFacts
+from stratalog.directories.topic_facts import RecentTopicFacts, TopicFacts
 from stratalog.scans import snapshot as snapshots
 from stratalog.scans.errors import DataLostError, TieredError
 from stratalog.scans.explain import explain_plan
@@ -112,7 +112,7 @@ def test_a_checkpointed_start_below_the_first_segment_is_tiered_where_something_
 ) -> None:
     start_at(root, start)
     epochs_from(root, epochs_start)
-    monkeypatch.setattr(snapshots, "find_topic_facts", lambda *_: facts)
+    monkeypatch.setattr(snapshots, "_facts", RecentTopicFacts(lambda *_: facts))
 
     found = take_snapshot(str(root), Subscribe((ORDERS.topic,))).partitions[KEY].absences
 

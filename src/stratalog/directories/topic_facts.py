@@ -1,5 +1,7 @@
 """What is known of a directory's topics that tells how to read their files: compacted, tiered."""
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from stratalog.directories.known_directory import KnownTopic, learn_directory
@@ -8,6 +10,8 @@ from stratalog.storage.files import FileSystem
 _POLICY = "cleanup.policy"
 _BROKER_POLICY = "log.cleanup.policy"
 _TIERED = "remote.storage.enable"
+_KEPT_SECONDS = 10
+_KEPT_MAX = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,29 @@ def find_topic_facts(files: FileSystem, log_dir: str) -> TopicFacts:
         frozenset(name for name, each in topics.items() if not _is_compacted(each, default)),
         frozenset(name for name, each in topics.items() if each.configs.get(_TIERED) == "true"),
     )
+
+
+class RecentTopicFacts:
+    """Facts that are not read again for a while: a stream looks at its directory ten times a
+    second, and a controller's log may be long."""
+
+    def __init__(
+        self,
+        find: Callable[[FileSystem, str], TopicFacts] = find_topic_facts,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._find = find
+        self._now_s = now_s
+        self._kept: dict[str, tuple[float, TopicFacts]] = {}
+
+    def of(self, files: FileSystem, log_dir: str) -> TopicFacts:
+        read_s, facts = self._kept.get(log_dir, (float("-inf"), TopicFacts()))
+        if self._now_s() - read_s >= _KEPT_SECONDS:
+            if len(self._kept) >= _KEPT_MAX:
+                self._kept.clear()
+            facts = self._find(files, log_dir)
+            self._kept[log_dir] = (self._now_s(), facts)
+        return facts
 
 
 def _is_compacted(topic: KnownTopic, default: str) -> bool:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from stratalog.config.properties import parse_properties
 from stratalog.directories.owners import Ownership, ask_offsets, find_owner
-from stratalog.directories.topic_facts import TopicFacts, find_topic_facts
+from stratalog.directories.topic_facts import RecentTopicFacts
 from stratalog.errors import (
     ConfigError,
     DiskError,
@@ -56,6 +56,7 @@ from stratalog.storage.views import LogOffsets
 # A swap is a few renames and an fsync; who waits longer waits for somebody who has gone.
 _SWAP_SECONDS = 0.01
 _LISTINGS_MAX = 200
+_facts = RecentTopicFacts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,6 @@ class _DirectoryView:
         self._starts: dict[TopicPartition, int] = {}
         self._high_watermarks: dict[TopicPartition, int] = {}
         self._recovery_points: dict[TopicPartition, int] = {}
-        self._facts: TopicFacts | None = None
 
     def ask(self, chosen: list[TopicPartition]) -> None:
         self.owner, reach = find_owner(self._path)
@@ -264,7 +264,7 @@ class _DirectoryView:
                     directory,
                     first,
                     checkpointed=self._starts.get(key),
-                    is_tiered=lambda: self._topic_facts().is_tiered(key.topic),
+                    is_tiered=lambda: _facts.of(self._files, self._path).is_tiered(key.topic),
                 )
             )
         if self.owner.kind == "none":
@@ -276,11 +276,6 @@ class _DirectoryView:
                 )
             )
         return tuple(each for each in found if each is not None)
-
-    def _topic_facts(self) -> TopicFacts:
-        if self._facts is None:
-            self._facts = find_topic_facts(self._files, self._path)
-        return self._facts
 
     def _find_end(
         self, key: TopicPartition, directory: str, segments: SegmentTable
