@@ -4,7 +4,6 @@ test does when it likes."""
 import asyncio
 import errno
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Executor, Future
 from typing import Any
 
 import pytest
@@ -16,25 +15,25 @@ from stratalog.storage.flushing import SYNC_FILE_SYSTEM_FROM
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
 from stratalog.storage.manager import LogManager
+from stratalog.storage.segment import INDEX_LAG_BYTES
 from stratalog.testing import ManualClock, SimulatedFileSystem
 
 START_MS = 1_700_000_000_000
+LARGE = bytes(INDEX_LAG_BYTES // 2)
 
 
-class WorkLater(Executor):
-    """Runs what it is given when ``work`` is called, on the caller's thread."""
+class WorkLater:
+    """Does what it is given when ``work`` is called, on the caller's thread."""
 
     def __init__(self) -> None:
-        self.jobs: list[tuple[Future[Any], Callable[[], Any]]] = []
+        self.jobs: list[tuple[Callable[[], Any], Callable[[Any], None]]] = []
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        self.jobs.append((future, lambda: fn(*args, **kwargs)))
-        return future
+    def submit(self, job: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        self.jobs.append((job, done))
 
     async def work(self) -> None:
-        future, job = self.jobs.pop(0)
-        future.set_result(job())
+        job, done = self.jobs.pop(0)
+        done(job())
         await turn()
 
 
@@ -74,9 +73,9 @@ class World:
         key = TopicPartition("orders", number)
         return self.logs.get(key) if key in self.logs else self.logs.create(key)
 
-    def append(self, number: int = 0) -> Log:
+    def append(self, number: int = 0, value: bytes = b"v") -> Log:
         log = self.log(number)
-        log.append_as_leader(build_batch([Record(b"k", b"v", (), START_MS)]))
+        log.append_as_leader(build_batch([Record(b"k", value, (), START_MS)]))
         self.flusher.ask(log)
         return log
 
@@ -89,6 +88,14 @@ class World:
         log.delete_records(1)
         self.flusher.ask_for_start(log)
         return log
+
+    async def flush(self) -> list[str]:
+        """What kinds of files one round syncs."""
+        before = len(self.files.trace)
+        await turn()
+        await self.worker.work()
+        synced = [each.path for each in self.files.trace[before:] if each.kind == "sync"]
+        return [path.rpartition(".")[2] for path in synced]
 
     def syncs(self) -> list[str]:
         return [each.kind for each in self.files.trace if each.kind.startswith("sync")]
@@ -169,6 +176,20 @@ def test_few_logs_are_synced_one_by_one_and_many_all_at_once() -> None:
             assert ("sync_file_system" in kinds) is (count == SYNC_FILE_SYSTEM_FROM)
             assert ("sync" in kinds) is (count < SYNC_FILE_SYSTEM_FROM)
             assert all(world.log(number).unflushed_messages == 0 for number in range(count))
+
+    run(scenario)
+
+
+def test_a_flush_syncs_the_log_alone_until_enough_was_appended_for_its_indexes() -> None:
+    async def scenario(world: World) -> None:
+        world.append()
+        assert await world.flush() == ["log"]
+        world.append(0, LARGE)
+        assert await world.flush() == ["log"]
+        world.append(0, LARGE)
+        assert await world.flush() == ["log", "index", "timeindex"]
+        world.append(0, LARGE)
+        assert await world.flush() == ["log"]
 
     run(scenario)
 
@@ -342,8 +363,8 @@ def test_a_log_start_is_not_durable_if_the_log_was_cut_meanwhile() -> None:
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
 def test_a_flush_that_cannot_even_be_planned_does_not_end_all_flushing(error: int) -> None:
     async def scenario(world: World) -> None:
-        for number in (0, 1):
-            world.append(number).segments.active.offset_index.append(1, 74)
+        for number in (0, 0, 1, 1):
+            world.append(number, LARGE)
         world.files.fail(lambda each: each.kind == "write" and each.path.endswith("index"), error)
         await turn()
         while world.worker.jobs:

@@ -8,8 +8,9 @@ Log starts that DeleteRecords has raised become durable in the same rounds, all 
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
+from typing import Protocol, TypeVar
 
 from stratalog.errors import DiskError, OutOfResourcesError
 from stratalog.storage.directory import LogDirectory
@@ -23,6 +24,14 @@ _RETRY_SECONDS = 0.1
 
 Told = Callable[[Sequence[TopicPartition]], None]
 
+T = TypeVar("T")
+
+
+class Worker(Protocol):
+    """Does one job after the other beside the loop, and calls ``done`` on the loop."""
+
+    def submit(self, job: Callable[[], T], done: Callable[[T], None]) -> None: ...
+
 
 class Flusher:
     """Of one log directory. Confined to the loop, but for what its worker does."""
@@ -30,7 +39,7 @@ class Flusher:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        executor: Executor,
+        worker: "Worker",
         files: FileSystem,
         directory: LogDirectory,
         *,
@@ -38,7 +47,7 @@ class Flusher:
         failed: Told,
     ) -> None:
         self._loop = loop
-        self._executor = executor
+        self._worker = worker
         self._files = files
         self._directory = directory
         self._flushed = flushed
@@ -82,8 +91,7 @@ class Flusher:
             self._flushed(keys)
             return
         round_ = _Round(keys, tasks, starts, raised)
-        job = self._loop.run_in_executor(self._executor, self._run, round_)
-        job.add_done_callback(lambda done: self._end(round_, done))
+        self._worker.submit(partial(self._run, round_), partial(self._end, round_))
 
     def _plan(self, dirty: dict[TopicPartition, Log]) -> list[tuple[Log, FlushTask]]:
         """What is to be synced. Planning writes the last index entries, and so may fail itself."""
@@ -93,7 +101,7 @@ class Flusher:
             if not log.needs_flush or log.is_closed:
                 continue
             try:
-                task = log.plan_flush()
+                task = log.plan_flush(indexes_may_lag=True)
             except OutOfResourcesError:
                 self._ask_later(log)
                 continue
@@ -115,11 +123,9 @@ class Flusher:
             return [error] * len(tasks), starts_error
         return [_attempt(task.run) for _, task in tasks], starts_error
 
-    def _end(self, round_: "_Round", done: "asyncio.Future[_Errors]") -> None:
+    def _end(self, round_: "_Round", found: "_Errors") -> None:
         self._is_running = False
-        if done.cancelled():
-            return
-        errors, starts_error = done.result()
+        errors, starts_error = found
         for (log, task), error in zip(round_.tasks, errors, strict=True):
             if error is None:
                 log.complete_flush(task)

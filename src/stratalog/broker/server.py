@@ -21,6 +21,7 @@ from stratalog.broker.committing import CommitRunner
 from stratalog.broker.connection import SCRATCH_BYTES, Shared
 from stratalog.broker.dispatcher import Dispatcher
 from stratalog.broker.event_log import log_event
+from stratalog.broker.flush_thread import FlushThread
 from stratalog.broker.flusher import Flusher
 from stratalog.broker.handlers.api_versions import ApiVersionsHandlers
 from stratalog.broker.handlers.cluster import ClusterHandlers
@@ -167,7 +168,7 @@ class Broker:
         self._flushers = {
             directory.path: Flusher(
                 loop,
-                self._executor(1, "stratalog-flush"),
+                self._flush_thread(loop),
                 logs.files,
                 directory,
                 flushed=replicas.flushed,
@@ -202,6 +203,11 @@ class Broker:
         services.commits = CommitRunner(services, worker)
         self._alarm = Alarm(loop, self._steady_clock, self._ring, _task_failed)
         self._sweep_ms = 0
+
+    def _flush_thread(self, loop: asyncio.AbstractEventLoop) -> FlushThread:
+        thread = FlushThread(loop, "stratalog-flush")
+        self._cleanups.append(thread.stop)
+        return thread
 
     def _executor(
         self, threads: int, name: str, begin: Callable[[], None] = lambda: None

@@ -278,7 +278,9 @@ class LogState:
         """By ``flush.ms``: whether the last flush is too long ago."""
         return self.unflushed_messages > 0 and now_ms - self.last_flush_ms >= self.config.flush_ms
 
-    def plan_flush(self, *, include_empty_active: bool = False) -> FlushTask | None:
+    def plan_flush(
+        self, *, include_empty_active: bool = False, indexes_may_lag: bool = False
+    ) -> FlushTask | None:
         """What to sync so that everything appended so far is durable; None if nothing is due."""
         end_offset = self.log_end_offset + (1 if include_empty_active else 0)
         if end_offset <= self.recovery_point and not self.snapshots.is_sync_due:
@@ -290,7 +292,7 @@ class LogState:
         ]
         targets: list[File] = []
         for segment in dirty:
-            targets.extend(segment.sync_targets())
+            targets.extend(segment.sync_targets(indexes_may_lag=indexes_may_lag))
         return FlushTask(
             self.context.files,
             self.directory,
