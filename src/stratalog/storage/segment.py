@@ -269,10 +269,11 @@ class Segment(BatchFile):
         """The files a flush has to sync: the log itself first. Offset and time index are hints:
         where they may lag, a flush leaves them out until enough was appended."""
         lag_bytes = self.size_bytes - self._indexed_durably_bytes
-        opened = [self.transaction_index.file_to_sync()]
+        opened: list[File | None] = []
         if not indexes_may_lag or lag_bytes >= INDEX_LAG_BYTES:
             opened += (self.offset_index.file_to_sync(), self.time_index.file_to_sync())
             self._indexed_durably_bytes = self.size_bytes
+        opened.append(self.transaction_index.file_to_sync())
         return [self.file(), *(file for file in opened if file is not None)]
 
     # --- appending ----------------------------------------------------------------------------
