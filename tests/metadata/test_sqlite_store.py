@@ -22,6 +22,7 @@ from stratalog.errors import (
     InvalidUpdateVersionError,
     LogDirectoryError,
     MetadataStoreError,
+    OutOfResourcesError,
     ProducerIdsExhaustedError,
     StratalogError,
     TooManyPartitionsError,
@@ -175,6 +176,46 @@ class FailingConnection:
             error.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
             raise error
         return self._connection.execute(statement, *values)
+
+
+class StarvedConnection(FailingConnection):
+    """One whose commit finds no descriptor or no memory."""
+
+    def __init__(self, connection: sqlite3.Connection, error: Exception) -> None:
+        super().__init__(connection)
+        self._error = error
+
+    def execute(self, statement: str, *values: object) -> object:
+        if statement == "COMMIT":
+            raise self._error
+        return self._connection.execute(statement, *values)
+
+
+def sqlite_error(code: int) -> sqlite3.Error:
+    error = sqlite3.OperationalError("unable to open database file")
+    error.sqlite_errorcode = code
+    return error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [sqlite_error(sqlite3.SQLITE_CANTOPEN), sqlite_error(sqlite3.SQLITE_NOMEM), MemoryError()],
+)
+def test_what_runs_out_refuses_a_change_and_the_next_one_works(
+    tmp_path: Path, error: Exception
+) -> None:
+    with new_store(tmp_path) as store:
+        whole = store._connection
+        assert whole is not None
+        store._connection = StarvedConnection(whole, error)  # type: ignore[assignment]
+        before = store.image
+        with pytest.raises(OutOfResourcesError):
+            store.create_topic(NewTopic(name="orders"))
+        assert store.image is before
+        store._connection = whole
+        store.create_topic(NewTopic(name="orders"))
+    with open_store(tmp_path) as store:
+        assert store.image.topic("orders").name == "orders"
 
 
 def test_after_a_failed_sync_nothing_is_changed_until_the_file_is_opened_again(

@@ -16,7 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from open_files import open_files_in
-from stratalog.errors import DiskError, DiskFullError, LogDirectoryError
+from stratalog.errors import (
+    DiskError,
+    DiskFullError,
+    LogDirectoryError,
+    TooManyOpenFilesError,
+)
 from stratalog.storage.directory_lock import OsDirectoryLock
 from stratalog.storage.files import (
     OsFileSystem,
@@ -334,3 +339,45 @@ def test_a_lock_file_that_cannot_be_made_is_a_disk_error(tmp_path: Path) -> None
     with pytest.raises(DiskError):
         OsDirectoryLock(str(tmp_path / "missing" / ".lock"))
     OsDirectoryLock(str(tmp_path / ".lock")).release()
+
+
+# --- descriptors that run out ---------------------------------------------------------------------
+
+
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(limits[0], 512), limits[1]))
+    taken: list[int] = []
+    try:
+        with suppress(OSError):
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        yield
+    finally:
+        for descriptor in taken:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_who_has_a_directorys_lock_can_sync_it_whatever_descriptors_are_left(
+    tmp_path: Path,
+) -> None:
+    files, path = OsFileSystem(), str(tmp_path)
+    lock = files.lock(f"{path}/.lock")
+    with no_descriptors():
+        files.sync_directory(path)
+        files.sync_file_system(path)
+    lock.release()
+    with no_descriptors(), pytest.raises(TooManyOpenFilesError) as raised:
+        files.sync_directory(path)
+    assert (raised.value.operation, raised.value.is_passing) == ("open", True)
+
+
+def test_a_map_that_finds_no_descriptor_is_made_later(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    path.write_bytes(b"entries")
+    file = OsFileSystem().open(str(path))
+    with no_descriptors(), pytest.raises(TooManyOpenFilesError):
+        file.map(7)
+    assert bytes(memoryview(file.map(7))) == b"entries"

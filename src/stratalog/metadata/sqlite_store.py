@@ -25,8 +25,11 @@ from stratalog.errors import (
     InvalidRequestError,
     LogDirectoryError,
     MetadataStoreError,
+    OutOfMemoryError,
+    OutOfResourcesError,
     ProducerIdsExhaustedError,
     StratalogError,
+    TooManyOpenFilesError,
     UnknownTopicIdError,
 )
 from stratalog.metadata import dynamic_configs, topics
@@ -405,9 +408,10 @@ class SqliteMetadataStore:
         return self._connection
 
     def _abandon(self, connection: sqlite3.Connection, error: BaseException) -> None:
-        """A full disk is a state: the change is undone and the next may work. After any other
-        failure nobody knows what the file holds, until it is opened and read again."""
-        if not isinstance(error, DiskFullError):
+        """Space, descriptors and memory that run out are a state: the change is undone and the next
+        may work. After any other failure nobody knows what the file holds, until it is opened and
+        read again."""
+        if not isinstance(error, OutOfResourcesError):
             self._failure = str(error) or type(error).__name__
         try:
             if connection.in_transaction:
@@ -457,6 +461,8 @@ def _translated(path: str) -> Iterator[None]:
         raise DiskError("sync", path, error.errno or 0, error.strerror or str(error)) from error
     except sqlite3.Error as error:
         raise _own_error(path, error) from error
+    except MemoryError as error:
+        raise _out_of_memory(path) from error
 
 
 def _own_error(path: str, error: sqlite3.Error) -> StratalogError:
@@ -464,10 +470,19 @@ def _own_error(path: str, error: sqlite3.Error) -> StratalogError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     if code == sqlite3.SQLITE_FULL:
         return DiskFullError("write", path, errno.ENOSPC, "no space is left")
+    if code == sqlite3.SQLITE_NOMEM:
+        return _out_of_memory(path)
+    if code == sqlite3.SQLITE_CANTOPEN:
+        # Nothing was written: the file itself is open already, or could not be opened at all.
+        return TooManyOpenFilesError("open", path, errno.EMFILE, str(error))
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return LogDirectoryError(f"{path} is opened by another process")
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return CorruptFileError(path, str(error))
-    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY):
         return DiskError("write", path, errno.EIO, str(error))
     return CorruptFileError(path, str(error))
+
+
+def _out_of_memory(path: str) -> OutOfMemoryError:
+    return OutOfMemoryError("write", path, errno.ENOMEM, "no memory is left")

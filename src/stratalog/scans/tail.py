@@ -1,9 +1,10 @@
 """Where a log ends that nobody can be asked about, and where its committed part does.
 
-A log without an owner ends behind its last complete valid batch, as recovery would find it: bytes
-at the end that hold no batch are an interrupted write; damage with valid batches behind it is not
-the end, and is for the reader to tell of. The last stable offset is that of the oldest transaction
-without a marker: from the newest snapshot of the producers, and the batches behind it.
+A log without an owner ends behind its last complete valid batch: bytes at the end that hold no
+batch are an interrupted write; damage with valid batches behind it is not the end, and is for the
+reader to tell of, though recovery will cut there what was not known to be flushed. The last stable
+offset is that of the oldest transaction without a marker: from the newest snapshot of the
+producers, and the batches behind it.
 """
 
 from collections.abc import Iterable, Iterator
