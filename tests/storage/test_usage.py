@@ -1,5 +1,6 @@
 """What takes the disk of a log directory: every byte counts once, and each says why it stays."""
 
+import os
 import shlex
 from pathlib import Path
 
@@ -126,6 +127,28 @@ def test_what_waits_for_deletion_goes_by_itself_only_if_somebody_owns_the_direct
 
     assert the_stay(used(name, owner=Owner.KAFKA)).command is None
     assert the_stay(used(name)).command == "stratalog serve --log-dir /logs"
+
+
+def test_a_file_without_a_name_counts_while_its_owner_has_it_open(tmp_path: Path) -> None:
+    def looked_at() -> dict[UsageKind, int]:
+        usage = look_at_usage(
+            OsFileSystem(),
+            str(tmp_path),
+            owner=Owner.STRATALOG,
+            now_ms=NOW_MS,
+            owner_pid=os.getpid(),
+        )
+        return {row.kind: row.amount.disk_bytes for row in usage.rows if row.topic == "orders"}
+
+    path = tmp_path / "orders-0" / f"{BASE}.log.deleted"
+    path.parent.mkdir()
+    with path.open("wb") as held, path.open("rb"):
+        held.write(bytes(10_000))
+        held.flush()
+        disk_bytes = path.stat().st_blocks * 512
+        path.unlink()
+        assert looked_at() == {UsageKind.STILL_OPEN: disk_bytes}
+    assert looked_at() == {}
 
 
 def test_what_is_staged_is_held_until_its_time() -> None:

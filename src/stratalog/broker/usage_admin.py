@@ -4,6 +4,7 @@ Listing ten thousand partitions takes a good part of a second, so a worker does 
 """
 
 import json
+import os
 
 from stratalog.broker.services import Services
 from stratalog.errors import DiskError
@@ -29,7 +30,12 @@ def _told(files: FileSystem, paths: list[str], now_ms: int, leases: tuple[Lease,
     for path in paths:
         try:
             value = look_at_usage(
-                files, path, owner=Owner.STRATALOG, now_ms=now_ms, leases=leases
+                files,
+                path,
+                owner=Owner.STRATALOG,
+                now_ms=now_ms,
+                owner_pid=os.getpid(),
+                leases=leases,
             ).to_json()
         except DiskError as error:
             value = {"log_directory": path, "error": str(error)}

@@ -105,6 +105,7 @@ def look_at(path: str) -> "Usage":
         files,
         found.log_directory,
         owner=Owner(owner.kind),
+        owner_pid=owner.pid,
         now_ms=time.time_ns() // 1_000_000,
         leases=_asked_leases(found.log_directory),
         below=below,

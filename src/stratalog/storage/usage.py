@@ -11,6 +11,7 @@ cleaning             what the cleaner writes, until it takes the place of segmen
 waiting_for_deletion segments and partitions that are gone from the log
 leased               the same, but kept for readers
 staged               files of loads that are not committed, and of an unfinished restore
+still_open           files without a name that the owner's process has open
 kept_aside           bytes that recovery or a repair has cut out
 others               whatever is not of a log, and partitions that nobody knows
 ===================  ==========================================================================
@@ -69,6 +70,7 @@ class UsageKind(Enum):
     CLEANING = "cleaning"
     DELETING = "waiting_for_deletion"
     LEASED = "leased"
+    STILL_OPEN = "still_open"
     STAGED = "staged"
     KEPT_ASIDE = "kept_aside"
     OTHERS = "others"
@@ -101,6 +103,8 @@ class Surroundings:
     leases: tuple[Lease, ...] = ()
     staged_until_ms: Mapping[str, int] = field(default_factory=dict)
     free_bytes: int | None = None
+    # No listing has these.
+    unlinked: tuple[ListedFile, ...] = ()
 
 
 class Amount(NamedTuple):
@@ -193,6 +197,10 @@ def plan_usage(files: Iterable[ListedFile], around: Surroundings) -> Usage:
         if hole:
             # The file itself is counted above.
             count(topic, UsageKind.PREALLOCATED, "", Amount(0, hole, 0))
+    for file in around.unlinked:
+        topic, _, _ = _belongs(file.path, around)
+        amount = Amount(1, file.size_bytes, file.disk_bytes)
+        count(topic, UsageKind.STILL_OPEN, "", amount)
     order = list(UsageKind)
     found = sorted(rows, key=lambda key: (key[0], order.index(key[1])))
     return Usage(
@@ -327,6 +335,9 @@ _PLAIN = {
         "room for entries that are still to come: ls counts it, the disk does not"
     ),
     UsageKind.STATE: "goes with its log or its directory",
+    UsageKind.STILL_OPEN: (
+        "has no name any more, but the owner's process has it open: freed when that closes it"
+    ),
 }
 
 

@@ -11,6 +11,7 @@ from stratalog.errors import DiskError, StorageError
 from stratalog.storage.files import FileSystem
 from stratalog.storage.layout import STAGING_FILE_PREFIX, parse_staging_file
 from stratalog.storage.leases import Lease, list_lease_files, read_lease
+from stratalog.storage.unlinked_files import unlinked_files
 from stratalog.storage.usage import ListedFile, Owner, Surroundings, Usage, plan_usage
 
 
@@ -20,6 +21,7 @@ def look_at_usage(
     *,
     owner: Owner,
     now_ms: int,
+    owner_pid: int | None = None,
     leases: Iterable[Lease] | None = None,
     below: str = "",
 ) -> Usage:
@@ -38,6 +40,11 @@ def look_at_usage(
         leases=found,
         staged_until_ms=_staged_until_ms(files, log_directory),
         free_bytes=free_bytes,
+        unlinked=tuple(
+            each
+            for each in ([] if owner_pid is None else unlinked_files(owner_pid, log_directory))
+            if each.path.startswith(f"{below}/" if below else "")
+        ),
     )
     return plan_usage(list_files(files, log_directory, below), around)
 
