@@ -20,13 +20,13 @@ from stratalog.metadata import ConfigChange, ConfigOperation
 from stratalog.storage.cleaning.rounds import plan_log
 
 # No limit and no age is near another, so that all who look within a minute see the same.
-LIMITS_MS = ("-1", "0", "864000000", "8640000000")
+LIMITS_MS = ("-1", "864000000", "8640000000")
 AGES_DAYS = (0.1, 5, 50, 500)
 TOPIC_CONFIGS = st.fixed_dictionaries(
     {},
     optional={
         "cleanup.policy": st.sampled_from(("delete", "compact", "compact,delete", "")),
-        "retention.ms": st.sampled_from(LIMITS_MS),
+        "retention.ms": st.sampled_from(("0", *LIMITS_MS)),
         "retention.bytes": st.sampled_from(("-1", "0", "700", "1500")),
         "min.compaction.lag.ms": st.sampled_from(("0", "864000000")),
         "min.cleanable.dirty.ratio": st.sampled_from(("0", "0.5", "1")),

@@ -401,7 +401,8 @@ def _warn(view: LogView, plan: CleaningPlan, counts: Counts | None) -> Sequence[
     told = []
     if not view.is_high_watermark_known:
         told.append(
-            "no high watermark is checkpointed: nothing above the log start counts as replicated"
+            "no high watermark is checkpointed: nothing above the log start counts as replicated "
+            "(--high-watermark-is-end)"
         )
     for bound in plan.bounds:
         if bound.kind is BoundKind.MIN_COMPACTION_LAG:
