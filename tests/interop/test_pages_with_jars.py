@@ -4,6 +4,7 @@
 once, and so the option gives way to them, when it has named what the pom names.
 """
 
+import json
 import re
 import shlex
 from collections.abc import Mapping
@@ -92,6 +93,32 @@ def test_avro_as_the_page_decodes_it(jars: list[Path], environment: Mapping[str,
 
     landed = sorted(row["payload"]["id"] for row in rows(Path("lake/orders")))
     assert landed == list(range(RECORDS))
+
+
+def test_avro_of_a_registry_as_the_page_decodes_it(
+    jars: list[Path], environment: Mapping[str, str]
+) -> None:
+    """Each value by the schema it was written with, all as the newest."""
+    fields = [{"name": "id", "type": "long"}, {"name": "amount", "type": "long", "default": 7}]
+    values = [bytes.fromhex("0000000011") + bytes([2 * n]) for n in range(3)]
+    values += [bytes.fromhex("0000000012") + bytes([2 * n, 2 * 9]) for n in range(3, 6)]
+    values += [bytes.fromhex("0000000063") + b"other"]
+    with stratalog.open_directory("log", topics={"orders": {}}) as logs:
+        logs.create("typed").append([Record(b"k", value) for value in values])
+    expression = " ".join(block_of(PAGE, "CASE hex").code.split())
+    for schema_id, count in ((17, 1), (18, 2)):
+        schema = {"type": "record", "name": "Order", "fields": fields[:count]}
+        expression = expression.replace(f"{{{schema_id}}}", json.dumps(schema))
+    (package,) = [each for each in packages() if "spark-avro" in each]
+    export = "stratalog spark export lake/typed --log-dir /var/lib/stratalog --topic typed "
+
+    line = f"{export} --packages {package} --column offset --column {shlex.quote(expression)}"
+    run(line, jars, environment)
+
+    landed = sorted(rows(Path("lake/typed")), key=lambda row: row["offset"])
+    expected = [(n, 7 if n < 3 else 9) for n in range(6)]
+    assert [(r["payload"]["id"], r["payload"]["amount"]) for r in landed[:-1]] == expected
+    assert landed[-1]["payload"] is None
 
 
 def test_delta_as_the_page_writes_it(jars: list[Path], environment: Mapping[str, str]) -> None:
