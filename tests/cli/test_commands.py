@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from stratalog.cli.values import parse_moment
 from stratalog.storage.files import OsFileSystem
+from stratalog.storage.kept_cuts import KeptCut, KeptCuts
 
 RECORDS = 3 * BATCHES
 
@@ -200,6 +201,18 @@ def test_segments_shows_a_damaged_one(replica: Path) -> None:
     flip(replica / "00000000000000000000.log", 80)
 
     assert "batch" in ok("log", "segments", str(replica)).stdout.splitlines()[1]
+
+
+def test_segments_shows_where_recovery_has_cut(replica: Path) -> None:
+    cuts = KeptCuts(OsFileSystem(), str(replica))
+    cut = KeptCut(1_700_000_000_000, 9, 0, 300, 99, "its CRC does not match", ())
+    cuts.finish(cuts.begin(cut, []))
+
+    rows = answer("log", "segments", str(replica))["segments"]
+    assert rows[0]["trouble"] == ["recovery-cut"]
+    told = " ".join(ok("log", "verify", str(replica)).stdout.split())
+    assert "recovery has cut off 99 bytes" in told
+    assert "nothing wrong" in told
 
 
 # --- find ----------------------------------------------------------------------------------------

@@ -20,9 +20,11 @@ from small_logs import (
 )
 
 from stratalog.storage.check import check
+from stratalog.storage.check_replica import ReplicaCheck
 from stratalog.storage.janitor import Janitor
 from stratalog.storage.kept_cuts import KEPT_BYTES_MAX, KEPT_MS, KeptCut, KeptCuts
 from stratalog.storage.log import Log
+from stratalog.storage.readonly import ReadOnlyFileSystem
 from stratalog.testing import CrashMode, SimulatedFileSystem
 
 BATCH_BYTES = 99
@@ -93,12 +95,13 @@ def test_a_cut_is_told_with_its_offset_its_reason_and_its_files() -> None:
     assert again.recovery_cuts == (cut,), "as long as it is kept"
 
 
-def test_verify_tells_of_what_was_cut_as_long_as_it_is_kept() -> None:
+def test_a_check_finds_nothing_wrong_with_a_log_that_was_cut_and_reports_the_cut() -> None:
     files = broken(5)
     log = opened(files, recovery_point=4)
-    (finding,) = check(log)
-    assert (finding.severity, finding.kind, finding.offset) == ("warning", "recovery-cut", 10)
-    assert "not known to be flushed" in finding.sentence
+    assert check(log) == []
+    replica = ReplicaCheck(ReadOnlyFileSystem(files), DIRECTORY)
+    replica.start()
+    assert replica.finish().recovery_cuts == log.recovery_cuts
 
 
 @pytest.mark.parametrize("batch", [4, 5, 6])

@@ -58,7 +58,6 @@ def segments(
     """
     from stratalog.storage.check_segment import SegmentCheck
     from stratalog.storage.files import OsFileSystem
-    from stratalog.storage.findings import Kind
     from stratalog.storage.inspection import one_replica
     from stratalog.storage.kept_cuts import KeptCuts
     from stratalog.storage.ours import OwnFiles
@@ -78,7 +77,7 @@ def segments(
                 reason = rolls.get(segment.base_offset)
                 row = _row(facts, None if reason is None else str(reason))
                 if segment.base_offset in cut:
-                    row["trouble"].append(str(Kind.RECOVERY_CUT))
+                    row["trouble"].append("recovery-cut")
                 rows.append(row)
     if output is OutputFormat.JSON:
         write_json({"directory": replica.directory, "segments": rows})

@@ -142,6 +142,8 @@ def _write_text(reports: list["DirectoryReport"], seconds: float) -> None:
                 f"note: {replica.directory}: offsets {start} to {end - 1} are tiered, and were "
                 "not checked"
             )
+        for cut in replica.recovery_cuts:
+            write_line(f"note: {replica.directory}: at offset {cut.start_offset} {cut.sentence}")
     segments = sum(len(replica.segments) for replica in replicas)
     size_bytes = sum(replica.size_bytes for replica in replicas)
     speed = f"{size_bytes / max(seconds, 1e-9) / 1e6:.0f} MB/s"
@@ -190,6 +192,11 @@ def _write_json(
                         Path(replica.directory).name: replica.tiered[:2]
                         for replica in report.replicas
                         if replica.tiered is not None
+                    },
+                    "recovery_cuts": {
+                        Path(replica.directory).name: [asdict(cut) for cut in replica.recovery_cuts]
+                        for replica in report.replicas
+                        if replica.recovery_cuts
                     },
                     "findings": [asdict(finding) for finding in report.findings],
                 }

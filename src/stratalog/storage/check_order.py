@@ -12,18 +12,8 @@ from stratalog.storage.check_segment import SegmentFacts
 from stratalog.storage.files import FileSystem
 from stratalog.storage.findings import Finding, Kind, error, warning
 from stratalog.storage.inspection import Replica
-from stratalog.storage.kept_cuts import KeptCuts
-from stratalog.storage.layout import LOG_SUFFIX, base_offset_of, segment_file
+from stratalog.storage.layout import base_offset_of
 from stratalog.storage.missing_segments import find_traces
-
-
-def cut_findings(files: FileSystem, directory: str) -> Iterator[Finding]:
-    """What recovery has cut off, as long as it is kept."""
-    for cut in KeptCuts(files, directory).read():
-        path = segment_file(directory, cut.base_offset, LOG_SUFFIX)
-        yield warning(
-            Kind.RECOVERY_CUT, path, cut.sentence, position=cut.position, offset=cut.start_offset
-        )
 
 
 def orphan_findings(replica: Replica, segments: Sequence[SegmentFacts]) -> Iterator[Finding]:

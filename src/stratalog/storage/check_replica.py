@@ -14,7 +14,6 @@ from typing import Protocol
 from stratalog.errors import CorruptFileError, DiskError, LogDirectoryError
 from stratalog.storage.absences import MISSING, Absence, absent_start
 from stratalog.storage.check_order import (
-    cut_findings,
     missing_findings,
     orphan_findings,
     overlap_findings,
@@ -25,6 +24,7 @@ from stratalog.storage.checkpoint import EpochEntry, read_epochs, read_topic_id
 from stratalog.storage.files import FileSystem, read_file
 from stratalog.storage.findings import Finding, Kind, error, in_order, warning
 from stratalog.storage.inspection import Replica, SegmentFiles, list_replica
+from stratalog.storage.kept_cuts import KeptCut, KeptCuts
 from stratalog.storage.layout import (
     CLEANER_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
@@ -77,12 +77,13 @@ class KnownByOwner:
 @dataclass(slots=True)
 class ReplicaReport:
     """All that was found, and what it was found in; ``tiered`` are offsets that are in remote
-    storage, where they are not checked."""
+    storage, where they are not checked, and ``recovery_cuts`` is what recovery keeps aside."""
 
     directory: str
     segments: list[SegmentFacts] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     tiered: Absence | None = None
+    recovery_cuts: tuple[KeptCut, ...] = ()
 
     @property
     def size_bytes(self) -> int:
@@ -164,7 +165,6 @@ class ReplicaCheck:
             self._findings += self._told(facts)
         segments = [facts for facts in segments if not facts.is_gone]
         if self._replica is not None:
-            self._findings += cut_findings(self._files, self._directory)
             self._findings += orphan_findings(self._replica, segments)
             self._findings += overlap_findings(segments)
             if not self._may_be_compacted and CLEANER_CHECKPOINT not in self._offsets:
@@ -174,7 +174,8 @@ class ReplicaCheck:
             self._check_offsets(segments)
             self._check_topic_id()
         tiered = self._check_start(segments)
-        return ReplicaReport(self._directory, segments, in_order(self._findings), tiered)
+        cuts = KeptCuts(self._files, self._directory).read()
+        return ReplicaReport(self._directory, segments, in_order(self._findings), tiered, cuts)
 
     def _check_start(self, segments: Sequence[SegmentFacts]) -> Absence | None:
         """What lies before the first segment: returned if it is tiered, a finding if missing."""

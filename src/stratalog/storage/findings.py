@@ -29,7 +29,6 @@ class Kind(StrEnum):
     MISSING_FILE = "missing-file"
     ORPHAN_FILE = "orphan-file"
     NOT_A_FILE = "not-a-file"
-    RECOVERY_CUT = "recovery-cut"
     SNAPSHOT = "snapshot"
     LEADER_EPOCHS = "leader-epochs"
     CHECKPOINT = "checkpoint"

@@ -4,6 +4,7 @@ rolls      a line of JSON per roll: which segment it began, and why
 aborts     a line per segment that has a .txnindex: its base offset
 cleaner    JSON: the last cleaning's statistics, and why the log cannot be cleaned if so
 damage     JSON: what recovery found and may not cut away; until a person has decided
+cuts       JSON: what recovery has cut off and keeps in ``cut``, see ``kept_cuts``
 log-start  the offset this log starts at, where it is not its first segment's
 """
 
