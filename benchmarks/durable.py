@@ -6,15 +6,16 @@ on one disk, and one is loaded at a time; each is warmed up first.
 
 One record at a time: one connection, one record of 100 bytes a request, acks=all, the next one sent
 when the answer is there; sides take turns of a fraction of a second, and a repeat is a round of
-2 400 requests a side. Throughput: 16 KB batches of 1 KB records, acks=all, from one producer and
-from eight, each with a connection and a partition of its own and five requests in flight. CPU is
-that of all threads of the broker, user and system.
+2 400 requests a side. Throughput: 16 KB batches of 1 KB records, acks=all, from one producer, from
+eight to one partition, and from eight to a partition each; all have a connection of their own and
+five requests in flight. CPU is that of all threads of the broker, user and system.
 """
 
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.broker_cost import Cost
@@ -22,19 +23,47 @@ from benchmarks.broker_latency import no_collections
 from benchmarks.broker_processes import BrokerProcess, apache_kafka, running, stratalog, topic
 from benchmarks.broker_raw import Batch, Producer, connections, make_batch, produce
 from benchmarks.effort import Effort, scaled
-from benchmarks.measurement import KAFKA, Bar, Better, Measurement, Outcome, measured, quantile
+from benchmarks.measurement import (
+    KAFKA,
+    NO_BAR,
+    Bar,
+    Better,
+    Measurement,
+    Outcome,
+    measured,
+    quantile,
+)
 from benchmarks.peers import kafka_note
 
 TURN = 200  # requests: about a tenth of a second
 TURNS = scaled(12)  # of a round
 UNCOUNTED = 20  # the first of a turn meet what the turn of another side left to the disk
 WARM_SECONDS = 12.0
-LOAD_SECONDS = 3.0
-PRODUCERS = (1, 8)
+LOAD_SECONDS = 2.5
+ENDLESS_BYTES = 1 << 62  # until the time is up
 KAFKA_FLUSHES = {"log.flush.interval.messages": "1"}
 NOTE = "both flush before each acknowledgement"
 
 Figures = dict[str, list[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """So many producers that share so many partitions."""
+
+    id: str
+    what: str
+    producers: int
+    partitions: int
+    rate_bar: Bar = NO_BAR
+    cpu_bar: Bar = NO_BAR
+
+
+CASES = (
+    Case("1", "1 producer", 1, 1, Bar(ratio=1.8), Bar(ratio=0.85)),
+    Case("8", "8 producers", 8, 1, Bar(ratio=5.0), Bar(ratio=0.3)),
+    Case("8x8", "8 producers, a partition each", 8, 8),
+)
 
 
 def run(root: Path, effort: Effort) -> Iterator[Outcome]:
@@ -47,10 +76,10 @@ def run(root: Path, effort: Effort) -> Iterator[Outcome]:
         for side in there:
             warm_up(side, record, batch, effort.at_most(seconds=WARM_SECONDS).seconds)
         rounds = [one_round(there, record) for _ in range(effort.rounds)]
-        loads = {count: loaded(there, batch, count, effort) for count in PRODUCERS}
+        loads = {case: loaded(there, batch, case, effort) for case in CASES}
     yield from latency_rows(rounds)
-    for count, costs in loads.items():
-        yield from load_rows(count, costs)
+    for case, costs in loads.items():
+        yield from load_rows(case, costs)
 
 
 def beside(
@@ -114,53 +143,50 @@ def one_turn(side: BrokerProcess, record: Batch) -> list[float]:
 # --- throughput --------------------------------------------------------------------------------
 
 
-def load_rows(count: int, costs: dict[str, list[Cost]]) -> Iterator[Measurement]:
-    who = "1 producer" if count == 1 else f"{count} producers"
-    what = f"durable: produce, 16 KB batches, {who}"
+def load_rows(case: Case, costs: dict[str, list[Cost]]) -> Iterator[Measurement]:
+    what = f"durable: produce, 16 KB batches, {case.what}"
     rates = {name: [each.mb_per_s for each in found] for name, found in costs.items()}
     cpu = {name: [each.cpu_s_per_gb for each in found] for name, found in costs.items()}
-    rate_bar = Bar(ratio=1.8 if count == 1 else 5.0)
-    yield beside(f"durable.{count}.rate", what, "MB/s", rates, Better.HIGHER, rate_bar)
+    yield beside(f"durable.{case.id}.rate", what, "MB/s", rates, Better.HIGHER, case.rate_bar)
     yield beside(
-        f"durable.{count}.cpu",
+        f"durable.{case.id}.cpu",
         f"{what}: broker CPU",
         "CPU-s a GB",
         cpu,
         Better.LOWER,
-        CPU_BARS[count],
+        case.cpu_bar,
     )
 
 
-# Of what Apache Kafka takes for it in the same run.
-CPU_BARS = {1: Bar(ratio=1.0), 8: Bar(ratio=1.0)}
-
-
 def loaded(
-    sides: Sequence[BrokerProcess], batch: Batch, count: int, effort: Effort
+    sides: Sequence[BrokerProcess], batch: Batch, case: Case, effort: Effort
 ) -> dict[str, list[Cost]]:
     found: dict[str, list[Cost]] = defaultdict(list)
     seconds = effort.at_most(seconds=LOAD_SECONDS).seconds
     for side in effort.turns(sides):
-        with topic(side, "load", count):
-            found[side.name].append(load(side, "load", batch, count, seconds))
+        with topic(side, "load", case.partitions):
+            found[side.name].append(load(side, "load", batch, case, seconds))
     return found
 
 
-def load(side: BrokerProcess, name: str, batch: Batch, count: int, seconds: float) -> Cost:
-    with connections(side.port, count) as there:
-        producers = [Producer(each, name, partition, batch) for partition, each in enumerate(there)]
+def load(side: BrokerProcess, name: str, batch: Batch, case: Case, seconds: float) -> Cost:
+    with connections(side.port, case.producers) as there:
+        producers = [
+            Producer(each, name, number % case.partitions, batch)
+            for number, each in enumerate(there)
+        ]
         before_s = side.cpu_s()
-        moved = produce(producers, 1 << 62, seconds)
+        moved = produce(producers, ENDLESS_BYTES, seconds)
         return Cost.of(moved, side.cpu_s() - before_s)
 
 
 def warm_up(side: BrokerProcess, record: Batch, batch: Batch, seconds: float) -> None:
-    with topic(side, "warm", max(PRODUCERS)):
-        for each, count in ((record, 1), (batch, 1), (batch, max(PRODUCERS))):
+    kinds = [(record, 1, 1), *((batch, case.producers, 5) for case in CASES)]
+    with topic(side, "warm", max(case.partitions for case in CASES)):
+        for each, count, in_flight in kinds:
             with connections(side.port, count) as there:
                 producers = [
-                    Producer(connection, "warm", partition, each)
-                    for partition, connection in enumerate(there)
+                    Producer(connection, "warm", number, each)
+                    for number, connection in enumerate(there)
                 ]
-                in_flight = 1 if each is record else 5
-                produce(producers, 1 << 62, seconds / 3, in_flight=in_flight)
+                produce(producers, ENDLESS_BYTES, seconds / len(kinds), in_flight=in_flight)

@@ -11,10 +11,11 @@ import pytest
 from stratalog.broker.flusher import Flusher
 from stratalog.config import BrokerConfig, TopicConfig
 from stratalog.records import Record, build_batch
-from stratalog.storage.flushing import SYNC_FILE_SYSTEM_FROM
+from stratalog.storage.flushing import SYNC_FILE_SYSTEM_FROM, SYNC_QUIET_FILE_SYSTEM_FROM
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
 from stratalog.storage.manager import LogManager
+from stratalog.storage.page_cache import MEMINFO
 from stratalog.storage.segment import INDEX_LAG_BYTES
 from stratalog.testing import ManualClock, SimulatedFileSystem
 
@@ -176,6 +177,26 @@ def test_few_logs_are_synced_one_by_one_and_many_all_at_once() -> None:
             assert ("sync_file_system" in kinds) is (count == SYNC_FILE_SYSTEM_FROM)
             assert ("sync" in kinds) is (count < SYNC_FILE_SYSTEM_FROM)
             assert all(world.log(number).unflushed_messages == 0 for number in range(count))
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(("dirty_kb", "is_at_once"), [(16_000, True), (17_000, False)])
+def test_several_logs_are_synced_at_once_where_little_else_is_unwritten(
+    dirty_kb: int, is_at_once: bool
+) -> None:
+    async def scenario(world: World) -> None:
+        logs = [world.append(number) for number in range(SYNC_QUIET_FILE_SYSTEM_FROM)]
+        world.files.make_directory("/proc")
+        said = b"MemFree: 9 kB\nDirty: %d kB\nWriteback: 0 kB\nWritebackTmp: 9 kB\n" % dirty_kb
+        world.files.open(MEMINFO, create=True).write_at(0, [said])
+        before = len(world.syncs())
+        await turn()
+
+        await world.worker.work()
+
+        assert ("sync_file_system" in world.syncs()[before:]) is is_at_once
+        assert all(log.unflushed_messages == 0 for log in logs)
 
     run(scenario)
 

@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 from stratalog.errors import DiskError, OutOfResourcesError
 from stratalog.storage.directory import LogDirectory
 from stratalog.storage.files import FileSystem
-from stratalog.storage.flushing import SYNC_FILE_SYSTEM_FROM, FlushTask, sync_all
+from stratalog.storage.flushing import FlushTask, is_synced_at_once, sync_all
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
 from stratalog.storage.log_starts import LogStartTask
@@ -117,7 +117,7 @@ class Flusher:
         starts = round_.starts
         starts_error = None if starts is None else _attempt(starts.run)
         tasks = round_.tasks
-        if len(tasks) >= SYNC_FILE_SYSTEM_FROM:
+        if is_synced_at_once(self._files, len(tasks)):
             directory = self._directory
             error = _attempt(lambda: sync_all(self._files, directory.path, directory.state.syncs))
             return [error] * len(tasks), starts_error
