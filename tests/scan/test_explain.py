@@ -7,8 +7,9 @@ import pytest
 
 from command_line import run_stratalog
 from stratalog import Record, open_directory
-from stratalog.directories.known_directory import KnownDirectory, KnownTopic
+from stratalog.directories.known_directory import KnownDirectory
 from stratalog.directories.owners import Ownership
+from stratalog.directories.topic_configs import KnownTopic
 from stratalog.scans import partition_notes
 from stratalog.scans.api import plan
 from stratalog.scans.explain import ScanExplanation, explain_plan

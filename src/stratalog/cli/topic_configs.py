@@ -18,11 +18,8 @@ from stratalog.cli.values import pairs
 
 if TYPE_CHECKING:
     from stratalog.config import BrokerConfig, TopicConfig
-    from stratalog.directories.known_directory import (
-        KnownConfig,
-        KnownDirectory,
-        TopicConfigs,
-    )
+    from stratalog.directories.known_directory import KnownDirectory
+    from stratalog.directories.topic_configs import KnownConfig, TopicConfigs
     from stratalog.storage.files import FileSystem
     from stratalog.storage.layout import TopicPartition
     from stratalog.storage.views import LogOffsets, LogView

@@ -17,29 +17,25 @@ believe an older witness.
 """
 
 import uuid
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from stratalog.config import BrokerConfig, TopicConfig
-from stratalog.config.settings import settings_of
+from stratalog.config import BrokerConfig
 from stratalog.directories.controller_log import controller_state, read_controller
 from stratalog.directories.found_directory import find_directory
 from stratalog.directories.owner_client import ask
 from stratalog.directories.owners import Ownership, find_owner
+from stratalog.directories.topic_configs import KnownTopic, TopicConfigs
 from stratalog.errors import AdoptionError, CorruptFileError, DiskError, MetadataError, StorageError
 from stratalog.metadata.dynamic_configs import (
     DYNAMIC_BROKER_CONFIGS,
-    check_topic_configs,
     effective_broker,
-    possible_configs,
 )
 from stratalog.metadata.following import plan_following
 from stratalog.metadata.image import MetadataImage, apply_update, configs_by_broker
 from stratalog.metadata.kept_store import KeptStore, read_kept_store
-from stratalog.metadata.removal_limits import unstated_limits
 from stratalog.metadata.server_configs import known_server_configs
 from stratalog.metadata.sqlite_store import METADATA_FILE, METADATA_POINTER
 from stratalog.storage.checkpoint import format_id, read_topic_id
@@ -52,43 +48,6 @@ from stratalog.topic_names import CLUSTER_METADATA_TOPIC
 
 _SECONDS = 45.0
 _ALL_BROKERS = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownTopic:
-    """``configs`` are what the topic itself overrides: all of it, unless it ``is_held``."""
-
-    topic_id: uuid.UUID | None = None
-    partition_count: int = 0
-    configs: Mapping[str, str] = field(default_factory=dict)
-    is_held: bool = False
-
-
-# What is not known at all.
-_UNKNOWN = KnownTopic(is_held=True)
-
-
-@dataclass(frozen=True, slots=True)
-class KnownConfig:
-    """``config`` is what counts for a topic as far as anybody knows. ``stated`` are the settings of
-    its broker that are known; None: all. ``is_held``: the topic may override more than is known."""
-
-    config: TopicConfig
-    stated: frozenset[str] | None = None
-    is_held: bool = False
-
-    @property
-    def is_known(self) -> bool:
-        return not self.unknown and not self.is_held
-
-    @property
-    def unknown(self) -> list[str]:
-        """The configs that decide what is removed, and that stand here by their default alone."""
-        return [] if self.stated is None else unstated_limits(self.config, self.stated)
-
-    def unknown_for(self, policy: str) -> list[str]:
-        """Those that decide what ``policy`` of ``cleanup.policy`` removes."""
-        return [] if self.stated is None else unstated_limits(self.config, self.stated, (policy,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,58 +80,14 @@ class KnownDirectory:
             server = BrokerConfig.from_properties(self.server_configs or {})
         return effective_broker(server, self.dynamic_configs)
 
-    def topic_configs(self, server: BrokerConfig | None = None) -> "TopicConfigs":
+    def topic_configs(self, server: BrokerConfig | None = None) -> TopicConfigs:
         """What counts for its topics, with a broker that was started with ``server`` if given."""
-        return TopicConfigs(self, server)
-
-
-class TopicConfigs:
-    """What counts for each topic of a directory whose broker was started with ``server``, or with
-    what is known of that if it is None."""
-
-    def __init__(self, known: KnownDirectory, server: BrokerConfig | None) -> None:
-        self.broker = known.broker(server)
-        self._topics = known.topics
-        self._dynamic = known.dynamic_configs
-        self._stated = {*self.broker.stated, *self._dynamic}
-        self._is_server_known = server is not None or known.server_configs is not None
-        self._found: dict[Hashable, KnownConfig] = {}
-
-    def of(
-        self, name: str, given: Mapping[str, str] | None = None, *, is_stranger: bool = False
-    ) -> KnownConfig:
-        """What counts for a topic, with ``given`` configs over those that are known.
-        ``is_stranger``: it only has the name of a topic that is known."""
-        topic = _UNKNOWN if is_stranger else self._topics.get(name, _UNKNOWN)
-        configs, over = frozenset(topic.configs.items()), frozenset((given or {}).items())
-        # Most topics are configured as many others are.
-        key = (configs, over, topic.is_held)
-        if key not in self._found:
-            self._found[key] = self._resolve(topic, given or {})
-        return self._found[key]
-
-    def _resolve(self, topic: KnownTopic, given: Mapping[str, str]) -> KnownConfig:
-        # Apache Kafka has topic configs that are not possible here.
-        check = partial(check_topic_configs, broker=self.broker)
-        own, refused = possible_configs(topic.configs, check)
-        config = TopicConfig.from_properties({**own, **given}, broker=self.broker)
-        if topic.is_held or refused:
-            # It may override what its broker has.
-            return KnownConfig(config, frozenset(), is_held=True)
-        if self._is_server_known:
-            return KnownConfig(config)
-        return KnownConfig(config, frozenset(self._dynamic))
-
-    def stated(self, config: TopicConfig) -> dict[str, str]:
-        """What the topic or its broker sets, as ``DescribeConfigs`` tells it: under one of its
-        lesser names, as ``log.retention.hours``, a setting counts there as a default."""
-        texts = config.to_properties(every=True)
-        return {
-            name: texts[name]
-            for name, setting in settings_of(TopicConfig).items()
-            if name in config.overrides
-            or (name in texts and setting.synonyms and setting.synonyms[0] in self._stated)
-        }
+        return TopicConfigs(
+            self.topics,
+            broker=self.broker(server),
+            dynamic=self.dynamic_configs,
+            is_server_known=server is not None or self.server_configs is not None,
+        )
 
 
 def learn_directory(files: FileSystem, log_dir: str) -> KnownDirectory:

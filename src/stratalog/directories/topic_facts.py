@@ -4,7 +4,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from stratalog.directories.known_directory import KnownTopic, learn_directory
+from stratalog.directories.known_directory import learn_directory
+from stratalog.directories.topic_configs import KnownTopic
 from stratalog.storage.files import FileSystem
 
 _POLICY = "cleanup.policy"
