@@ -117,6 +117,20 @@ def test_acks_one_is_refused_when_the_disk_fails_that_it_waits_for() -> None:
     assert [type(answer.error) for answer in answers] == [DiskError]
 
 
+@pytest.mark.parametrize("acks", [1, -1])
+def test_what_was_flushed_before_the_disk_failed_is_seen_when_it_is_acknowledged(acks: int) -> None:
+    node = Node(1, flush_on_ack=True)
+    node.lead()
+    answers = node.produce(acks=acks)
+
+    node.log().flush()
+    node.logs.directories[0].fail("another log of it has failed")
+    node.replicas.failed([ORDERS])
+
+    assert [answer.error for answer in answers] == [None]
+    assert node.log().high_watermark == 1
+
+
 @pytest.mark.parametrize("acks", [2, -2, 100])
 def test_other_acks_are_refused_and_nothing_is_appended(acks: int) -> None:
     node = Node(1)
