@@ -25,6 +25,11 @@ CLASSES = {
     "kafka-configs": "kafka.admin.ConfigCommand",
     "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
     "kafka-delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
+    "kafka-acls": "org.apache.kafka.tools.AclCommand",
+    "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
+    "kafka-metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
+    "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "kafka-transactions": "org.apache.kafka.tools.TransactionsCommand",
     "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
     "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
     "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
@@ -287,6 +292,41 @@ def test_kafka_log_dirs_and_kafka_cluster_know_the_broker(tools: Tools) -> None:
         CLASSES["kafka-cluster"], "cluster-id", "--bootstrap-server", tools.bootstrap_server
     )
     assert re.fullmatch(r"Cluster ID: \S{22}", cluster.lines[-1]), cluster
+
+
+def test_a_partition_is_reassigned_with_a_throttle_to_where_it_is(
+    tools: Tools, tmp_path: Path
+) -> None:
+    tools.ok("kafka-topics", "--create", "--topic", "placed", "--partitions", "2")
+    wanted = {"topic": "placed", "partition": 0, "replicas": [1]}
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps({"version": 1, "partitions": [wanted]}))
+    options = ("--reassignment-json-file", str(plan))
+    begun = tools.ok("kafka-reassign-partitions", *options, "--execute", "--throttle", "1000")
+    assert begun[-1] == "Successfully started partition reassignment for placed-0"
+    done = tools.ok("kafka-reassign-partitions", *options, "--verify")
+    assert "Reassignment of partition placed-0 is completed." in done
+    assert "Clearing broker-level throttles on broker 1" in done
+    found = tools.ok("kafka-reassign-partitions", "--list")
+    assert found[-1] == "No partition reassignments found."
+
+
+def test_what_one_node_without_an_authorizer_tells_administrators(tools: Tools) -> None:
+    tools.ok("kafka-topics", "--create", "--topic", "asked", "--partitions", "1")
+    election = ("--election-type", "preferred", "--all-topic-partitions")
+    assert tools.ok("kafka-leader-election", *election) == []
+    quorum = tools.ok("kafka-metadata-quorum", "describe", "--status")
+    assert re.search(r"LeaderId: +1\b", "\n".join(quorum))
+    (heading,) = tools.ok("kafka-transactions", "list")
+    assert heading.split()[0] == "TransactionalId"
+    of_partition = ("describe-producers", "--topic", "asked", "--partition", "0")
+    (heading,) = tools.ok("kafka-transactions", *of_partition)
+    assert heading.split()[0] == "ProducerId"
+    refused = tools.run("kafka-acls", "--list")
+    assert refused.exit_code != 0
+    group = ("--entity-type", "groups", "--entity-name", "g", "--describe", "--all")
+    told = tools.ok("kafka-configs", *group)
+    assert any("consumer.session.timeout.ms=45000" in line for line in told)
 
 
 def test_kafka_broker_api_versions_finds_nothing_that_it_cannot_use(tools: Tools) -> None:
