@@ -46,7 +46,7 @@ ENTRIES = (
     Entry("broker-cost", BROKER, 380),
     Entry("broker-sizes", BROKER, 100),
     Entry("broker-latency", BROKER, 160),
-    Entry("durable", BROKER, 150),
+    Entry("durable", BROKER, 190),
     Entry("broker-start", BROKER, 80),
     Entry("broker-growth", BROKER, 165),
     Entry("broker-idle", BROKER, 100),

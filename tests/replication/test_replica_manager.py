@@ -106,6 +106,19 @@ def test_the_timeout_of_a_client_is_not_that_of_the_leaders_own_disk(acks: int) 
     assert [type(answer.error) for answer in answers] == [RequestTimedOutError]
 
 
+def test_the_coordinator_waits_for_its_records_as_long_as_it_says() -> None:
+    node = Node(1, flush_on_ack=True)
+    node.lead(OFFSETS)
+    coordinator = AppendOrigin.COORDINATOR
+    answers = node.produce(
+        key=OFFSETS, timeout_ms=100, origin=coordinator, allow_internal_topics=True
+    )
+
+    node.advance(100)
+
+    assert [type(answer.error) for answer in answers] == [RequestTimedOutError]
+
+
 def test_acks_one_is_refused_when_the_disk_fails_that_it_waits_for() -> None:
     node = Node(1, flush_on_ack=True)
     node.lead()

@@ -273,7 +273,10 @@ class ReplicaManager:
                 done()
             else:
                 if deadline_ms is None:
-                    if required_acks != ACKS_ALL or not any(each.followers for each, _ in appended):
+                    waits_for_others = any(each.followers for each, _ in appended)
+                    if origin is AppendOrigin.CLIENT and not (
+                        waits_for_others and required_acks == ACKS_ALL
+                    ):
                         timeout_ms = max(timeout_ms, DISK_WAIT_MS)
                     deadline_ms = self._clock.now_ms() + max(timeout_ms, 0)
                 operation = DelayedProduce(self, appends, required_acks, done, deadline_ms)
