@@ -310,3 +310,18 @@ def test_a_log_start_inside_a_segment_changes_nothing_below_it_but_what_is_super
     clean_all(world)
     assert world.log.log_start_offset == 2
     assert offsets(world) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("deltas", [[-1, 1], [0, 0], [1, 0], [2**31 - 1, 1]])
+def test_a_log_with_offsets_that_apache_kafka_did_not_look_at_can_be_cleaned(
+    deltas: list[int],
+) -> None:
+    world = run(put(2), Roll())
+    rows = [Record(key, b"odd", (), START_MS) for key in (b"a", b"a")]
+    put_raw(world, raw(rows, 1, offset_deltas=deltas, last_offset_delta=1))
+    put_raw(world, raw([Record(b"b", b"v", (), START_MS)], 3))
+    world.log.roll()
+    clean_all(world)
+    assert offsets(world) == [0, 2, 3]
+    clean_all(world)
+    assert offsets(world) == [0, 2, 3]

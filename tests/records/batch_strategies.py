@@ -103,3 +103,23 @@ def resealed_message(message: bytes, at: int, layout: str, value: int) -> bytes:
     copy = bytearray(changed(message, at, layout, value))
     struct.pack_into(">I", copy, 12, zlib.crc32(memoryview(copy)[16:]))
     return bytes(copy)
+
+
+def misnumbered(deltas: Sequence[int], keys: str = "abab", *, base_offset: int = 0) -> bytes:
+    """As Apache Kafka stores them uncompressed: records that say offsets which may be anything."""
+    records = [
+        Record(keys[number % len(keys)].encode(), b"%d" % number, (), 9)
+        for number in range(len(deltas))
+    ]
+    return build_batch(
+        records,
+        base_offset=base_offset,
+        offset_deltas=list(deltas),
+        last_offset_delta=len(deltas) - 1,
+    )
+
+
+# -1, the same twice, swapped, far outside of the batch: what is sound is among them.
+ANY_DELTAS = st.lists(
+    st.integers(-2, 5) | st.sampled_from((2**31 - 1, -(2**31))), min_size=1, max_size=5
+)

@@ -303,6 +303,7 @@ def test_offset_deltas_must_count_from_zero_only_in_compressed_batches(codec: Co
     packed = build_batch(records, offset_deltas=deltas, last_offset_delta=2, codec=codec)
 
     assert validate(plain).header.last_offset == 502
+    assert validate(plain).rebuilt
     with pytest.raises(InvalidRecordError, match="offset deltas"):
         validate(packed)
 

@@ -20,7 +20,13 @@ from log_harness import (
 )
 
 from stratalog.errors import AdoptionError, DiskError, LogDirectoryError
-from stratalog.records import AppendOrigin, build_end_transaction_marker, read_headers
+from stratalog.records import (
+    AppendOrigin,
+    Record,
+    build_batch,
+    build_end_transaction_marker,
+    read_headers,
+)
 from stratalog.records._kernels import seal_batch
 from stratalog.storage.check import CheckRun, check
 from stratalog.storage.check_replica import at_once
@@ -866,3 +872,18 @@ def test_a_transaction_that_began_in_a_deleted_segment_is_in_order() -> None:
 
     assert check(log) == []
     assert check(log.directory, disk_of(log)) == []
+
+
+def test_records_whose_offsets_are_not_theirs_are_a_warning_where_they_are() -> None:
+    """As Apache Kafka takes them; here they are put into the log as if fetched from it."""
+    log = new_log()
+    log.append_as_leader(batch(2))
+    position = log.size_bytes
+    rows = [Record(b"k", b"1", (), START_MS), Record(b"k", b"2", (), START_MS)]
+    deltas = {"offset_deltas": [1, 0], "last_offset_delta": 1}
+    odd = build_batch(rows, base_offset=2, leader_epoch=0, **deltas)  # type: ignore[arg-type]
+    log.append_as_follower(odd)
+    log.flush()
+    (found,) = check(log)
+    assert (found.kind, found.severity) == (Kind.RECORD_OFFSETS, Severity.WARNING)
+    assert found.position == position

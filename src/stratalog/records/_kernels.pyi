@@ -126,6 +126,14 @@ class SegmentScan:
     @property
     def index_interval_bytes(self) -> int: ...
     @property
+    def misnumbered_count(self) -> int:
+        """Batches with records that say offsets which are not theirs."""
+
+    @property
+    def misnumbered_position(self) -> int:
+        """Where the first of them begins; -1 if there is none."""
+
+    @property
     def decompressed_max_bytes(self) -> int: ...
     @property
     def position(self) -> int:

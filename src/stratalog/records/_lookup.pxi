@@ -7,12 +7,14 @@ cdef object find_in_records(const uint8_t *data, Py_ssize_t size, const Header *
     cdef Py_ssize_t at = 0
     cdef int64_t found_ms, offset
     cdef int32_t i
+    cdef int32_t last_delta = -1
     cdef int fault
     for i in range(h.record_count):
         fault = parse_record(data, size, &at, &r)
         if fault:
             raise corrupt(fault, h.position, h.base_offset)
-        offset = h.base_offset + r.offset_delta
+        last_delta = settled_delta(h, i, r.offset_delta, last_delta)
+        offset = h.base_offset + last_delta
         # With LogAppendTime the batch has one timestamp, and the producer's are not looked at.
         found_ms = (h.max_timestamp_ms if h.attributes & TIMESTAMP_TYPE_BIT
                     else h.base_timestamp_ms + r.timestamp_delta)

@@ -89,17 +89,39 @@ cdef inline int parse_record(const uint8_t *data, Py_ssize_t end, Py_ssize_t *at
     return FAULT_NONE
 
 
-cdef int walk_records(const uint8_t *data, Py_ssize_t size, int32_t count) noexcept nogil:
-    """Whether `data` holds exactly `count` records. As Kafka iterates: a batch of no records is
-    not looked into."""
+cdef inline int32_t settled_delta(const Header *h, int32_t i, int32_t delta,
+                                  int32_t last) noexcept nogil:
+    """The offset delta of record `i`, where the one before it has `last`.
+
+    It is the record's own if it follows, and leaves an offset of the batch to each record behind
+    it; else the next one. Kafka looks at the offset deltas of compressed batches only, so that its
+    logs can hold others with -1, the same twice, or an offset that is another batch's. Counted so,
+    each record has an offset of its own within its batch, and in any sound batch the one it says.
+    """
+    if last < delta <= h.last_offset - h.base_offset - (h.record_count - 1 - i):
+        return delta
+    return last + 1
+
+
+cdef int walk_records(const uint8_t *data, Py_ssize_t size, const Header *h,
+                      bint *is_sound) noexcept nogil:
+    """Whether `data` holds exactly as many records as the header says, and in `is_sound` whether
+    each has the offset that it says. As Kafka iterates: a batch of no records is not looked into.
+    """
     cdef Py_ssize_t at = 0
     cdef RecordView record
+    cdef int32_t count = h.record_count
+    cdef int32_t last = -1
     cdef int32_t i
     cdef int fault
+    is_sound[0] = True
     for i in range(count):
         fault = parse_record(data, size, &at, &record)
         if fault:
             return fault
+        last = settled_delta(h, i, record.offset_delta, last)
+        if last != record.offset_delta:
+            is_sound[0] = False
     if count > 0 and at != size:
         return FAULT_RECORDS_REMAINING
     return FAULT_NONE

@@ -14,12 +14,12 @@ cdef inline int message_fault(const uint8_t *p, const Header *h, MessageView *m)
 
 
 cdef int contents_fault(const uint8_t *data, Py_ssize_t size, const Header *h,
-                        const MessageView *wrapper) noexcept nogil:
+                        const MessageView *wrapper, bint *is_sound) noexcept nogil:
     """Whether `data`, out of a compressed batch, is exactly the records that its header says."""
     cdef Py_ssize_t count
     cdef int64_t base
     if h.magic == 2:
-        return walk_records(data, size, h.record_count)
+        return walk_records(data, size, h, is_sound)
     return measure_messages(data, size, wrapper, False, &count, &base)
 
 
@@ -55,6 +55,8 @@ cdef class SegmentScan:
     cdef readonly int64_t batch_count
     cdef readonly int64_t record_count
     cdef readonly int64_t unopened_count
+    cdef readonly int64_t misnumbered_count     # batches with records whose offsets are not theirs
+    cdef readonly int64_t misnumbered_position  # of the first of them
     cdef readonly int64_t decompressed_max_bytes
     cdef readonly int last_leader_epoch
     cdef readonly int codec_mask
@@ -89,6 +91,7 @@ cdef class SegmentScan:
         self.next_offset = base_offset
         self.last_position = -1
         self.offset_before_last = base_offset
+        self.misnumbered_position = -1
         self.max_timestamp_ms = -1
         self.offset_of_max_timestamp = -1
         self.first_timestamp_ms = -1
@@ -208,7 +211,9 @@ cdef class SegmentScan:
     cdef int batch_fault(self, const uint8_t *p, const Header *h) except -1 nogil:
         cdef int64_t first_offset = h.last_offset if h.base_offset == -1 else h.base_offset
         cdef int codec_id = h.attributes & CODEC_MASK
+        cdef int fault
         cdef MessageView message
+        cdef bint is_sound
         if self.check_crc and batch_crc(p, h) != h.crc:
             return FAULT_CRC
         if first_offset < self.next_offset:
@@ -222,10 +227,18 @@ cdef class SegmentScan:
         if codec_id:
             return self.compressed_fault(p, h, codec_id)
         if h.magic == 2:
-            return walk_records(
-                p + V2_HEADER_BYTES, <Py_ssize_t> h.size_bytes - V2_HEADER_BYTES, h.record_count
+            fault = walk_records(
+                p + V2_HEADER_BYTES, <Py_ssize_t> h.size_bytes - V2_HEADER_BYTES, h, &is_sound
             )
+            if not fault and not is_sound:
+                self.note_misnumbered(h)
+            return fault
         return message_fault(p, h, &message)
+
+    cdef void note_misnumbered(self, const Header *h) noexcept nogil:
+        if self.misnumbered_count == 0:
+            self.misnumbered_position = h.position
+        self.misnumbered_count += 1
 
     cdef int compressed_fault(self, const uint8_t *p, const Header *h,
                               int codec_id) except -1 with gil:
@@ -233,6 +246,7 @@ cdef class SegmentScan:
         cdef Py_ssize_t at = V2_HEADER_BYTES
         cdef Py_ssize_t size = <Py_ssize_t> h.size_bytes - V2_HEADER_BYTES
         cdef Py_buffer view
+        cdef bint is_sound = True
         cdef int fault
         if h.magic == 2 and h.record_count == 0:
             return FAULT_NONE
@@ -255,8 +269,10 @@ cdef class SegmentScan:
             return FAULT_CONTENTS
         PyObject_GetBuffer(contents, &view, PyBUF_SIMPLE)
         with nogil:
-            fault = contents_fault(<const uint8_t *> view.buf, view.len, h, &wrapper)
+            fault = contents_fault(<const uint8_t *> view.buf, view.len, h, &wrapper, &is_sound)
         PyBuffer_Release(&view)
+        if not fault and not is_sound:
+            self.note_misnumbered(h)
         return fault
 
     cdef int take(self, const Header *h) except -1 nogil:

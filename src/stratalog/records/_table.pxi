@@ -300,8 +300,8 @@ cdef inline int32_t sequence_of(const Header *h, int32_t offset_delta) noexcept 
     return <int32_t> ((<uint32_t> h.base_sequence + <uint32_t> offset_delta) & 0x7FFFFFFF)
 
 
-cdef inline int64_t offset_in(const Header *h, const RecordView *r) noexcept nogil:
-    return <int64_t> (<uint64_t> h.base_offset + <uint64_t> r.offset_delta)
+cdef inline int64_t offset_in(const Header *h, int32_t offset_delta) noexcept nogil:
+    return <int64_t> (<uint64_t> h.base_offset + <uint64_t> offset_delta)
 
 
 cdef int add_records(Table *table, const uint8_t *data, Py_ssize_t size,
@@ -312,6 +312,7 @@ cdef int add_records(Table *table, const uint8_t *data, Py_ssize_t size,
     cdef Py_ssize_t at = 0
     cdef int64_t offset, timestamp_ms
     cdef int32_t i
+    cdef int32_t last_delta = -1
     cdef int fault
     if h.record_count > size // RECORD_BYTES_MIN:
         return FAULT_RECORDS_PREMATURE
@@ -322,14 +323,15 @@ cdef int add_records(Table *table, const uint8_t *data, Py_ssize_t size,
         if fault:
             take_back(table, &mark)
             return fault
-        offset = offset_in(h, &record)
+        last_delta = settled_delta(h, i, record.offset_delta, last_delta)
+        offset = offset_in(h, last_delta)
         if offset < table.start_offset or offset >= table.end_offset:
             continue
         timestamp_ms = record_timestamp(h, &record)
         if table.filter.is_set and not keeps_row(
                 &table.filter, data + record.key_at, record.key_size, timestamp_ms):
             continue
-        add_row(table, data, &record, offset, timestamp_ms, sequence_of(h, record.offset_delta))
+        add_row(table, data, &record, offset, timestamp_ms, sequence_of(h, last_delta))
     if h.record_count and at != size:
         take_back(table, &mark)
         return FAULT_RECORDS_REMAINING
@@ -352,7 +354,9 @@ cdef int note_records(Table *table, const uint8_t *data, Py_ssize_t size, const 
     cdef Py_ssize_t at = 0
     cdef int64_t offset
     cdef int32_t i
-    cdef int fault = walk_records(data, size, h.record_count)
+    cdef int32_t last_delta = -1
+    cdef bint is_sound
+    cdef int fault = walk_records(data, size, h, &is_sound)
     if fault:
         return fault
     if not ensure_gaps(&table.gaps, h.record_count):
@@ -362,7 +366,8 @@ cdef int note_records(Table *table, const uint8_t *data, Py_ssize_t size, const 
     table.gaps.missing = GAP_COMPACTED
     for i in range(h.record_count):
         parse_record(data, size, &at, &record)
-        offset = offset_in(h, &record)
+        last_delta = settled_delta(h, i, record.offset_delta, last_delta)
+        offset = offset_in(h, last_delta)
         if table.start_offset <= offset < table.end_offset:
             note_offset(&table.gaps, offset, reason)
     return FAULT_NONE

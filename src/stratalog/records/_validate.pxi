@@ -349,6 +349,10 @@ cdef ProducedBatches keep_batch(records, const uint8_t *batch, const uint8_t *da
     if h.attributes & CODEC_MASK and not walk.offsets_count_from_zero:
         # Kafka fails on these with an unknown error: it no longer has the keys and values.
         raise InvalidRecordError("offset deltas of a compressed batch must count from 0")
+    if policy.is_client and not walk.offsets_count_from_zero:
+        # Kafka stores them as they are, and its consumers then pass over acknowledged records.
+        body = memoryview(records)[V2_HEADER_BYTES:h.size_bytes]
+        return rebuild_batch(body, h, 0, None, policy)
     return stamp_produced(records, batch, h, policy, &walk)
 
 

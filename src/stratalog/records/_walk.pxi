@@ -175,17 +175,15 @@ cdef class BatchWalk:
         cdef int32_t i
         cdef int32_t last_delta = -1
         cdef int fault
+        # Offsets outside the batch would be taken for those of others.
+        if h.record_count - 1 > h.last_offset - h.base_offset:
+            return self.refuse(FAULT_RECORD_ORDER, h)
         for i in range(h.record_count):
             fault = parse_record(data, end, &at, &view)
             if fault:
                 return self.refuse(fault, h)
-            # Offsets outside the batch would be taken for those of others.
-            if view.offset_delta < 0 or view.offset_delta > h.last_offset - h.base_offset:
-                return self.refuse(FAULT_RECORD_OFFSET, h)
-            if view.offset_delta <= last_delta:
-                return self.refuse(FAULT_RECORD_ORDER, h)
-            last_delta = view.offset_delta
-            record.offset = h.base_offset + view.offset_delta
+            last_delta = settled_delta(h, i, view.offset_delta, last_delta)
+            record.offset = h.base_offset + last_delta
             record.timestamp_ms = record_timestamp(h, &view)
             record.key_at, record.key_size = view.key_at, view.key_size
             record.value_at, record.value_size = view.value_at, view.value_size

@@ -133,6 +133,7 @@ class SegmentCheck:
             file.close()
         self._take_facts()
         self._tell_bad_ranges()
+        self._tell_misnumbered()
         self._check_indexes(indexes)
         return self.facts
 
@@ -299,6 +300,20 @@ class SegmentCheck:
                         offset=bad.start_offset,
                     )
                 )
+
+    def _tell_misnumbered(self) -> None:
+        count, position = self._scan.misnumbered_count, self._scan.misnumbered_position
+        if count:
+            self._add(
+                warning(
+                    Kind.RECORD_OFFSETS,
+                    self._segment.log_path,
+                    f"{count} batches, the first of them here, have records whose offset deltas do "
+                    "not grow within the batch: consumers may pass over such records; scans and "
+                    "compaction count them in their order",
+                    position=position,
+                )
+            )
 
 
 def _control(data: memoryview) -> ControlRecord | None:

@@ -22,6 +22,7 @@ class Kind(StrEnum):
     BATCH = "batch"
     TAIL = "tail"
     OVERLAP = "overlap"
+    RECORD_OFFSETS = "record-offsets"
     GAP = "gap"
     OFFSET_INDEX = "offset-index"
     TIME_INDEX = "time-index"
