@@ -8,7 +8,6 @@ broker answered, so that our own log can be given the very same appends in the s
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate
 from pathlib import Path
 
 from batches import GZIP, LZ4, NONE, SNAPPY, ZSTD, Record, make_batch, walk
@@ -217,18 +216,6 @@ def garbled(partition_dir: Path) -> None:
     log.write_bytes(data)
 
 
-def garbled_inside(partition_dir: Path) -> None:
-    """One flipped bit in a batch of the last life, with valid ones behind it."""
-    ends = []
-    for log in sorted(partition_dir.glob("*.log")):
-        sizes = (len(batch) for _, batch in walk(log.read_bytes()))
-        ends += [(log, end) for end in accumulate(sizes)]
-    log, end = ends[-6]
-    data = bytearray(log.read_bytes())
-    data[end - 5] ^= 0x10
-    log.write_bytes(data)
-
-
 def indexes_lost(partition_dir: Path) -> None:
     """Every index gone."""
     for file in partition_dir.iterdir():
@@ -293,7 +280,6 @@ SCENARIOS = (
     Scenario("torn-tail", LIVES, SMALL_SEGMENTS, torn),
     Scenario("zero-tail", LIVES, SMALL_SEGMENTS, zeroed),
     Scenario("garbled-tail", LIVES, SMALL_SEGMENTS, garbled),
-    Scenario("garbled-inside", LIVES, SMALL_SEGMENTS, garbled_inside),
     Scenario("lost-epochs", LIVES, damage=epochs_lost),
     Scenario("lost-indexes", (transactions, a_little, many_batches), SMALL_SEGMENTS, indexes_lost),
 )
