@@ -32,7 +32,7 @@ SAID_BY_THE_CODE = {
     "docs/concepts/compaction.md": {"300 ms"},
     "docs/jobs/compact.md": {"1 GB"},
     "docs/jobs/stats.md": {"1700000000000000 ms"},
-    "docs/differences.md": {"25 seconds", "30 s"},
+    "docs/differences.md": {"25 seconds"},
     "docs/serving.md": {"25 seconds"},
     "docs/watching.md": {"20 seconds", "25 seconds", "100 ms"},
 }

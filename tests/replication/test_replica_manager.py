@@ -131,7 +131,7 @@ def test_acks_one_is_refused_when_the_disk_fails_that_it_waits_for() -> None:
 
 
 @pytest.mark.parametrize("acks", [1, -1])
-def test_what_was_flushed_before_the_disk_failed_is_seen_when_it_is_acknowledged(acks: int) -> None:
+def test_a_disk_that_fails_fails_all_who_wait_though_their_log_was_flushed(acks: int) -> None:
     node = Node(1, flush_on_ack=True)
     node.lead()
     answers = node.produce(acks=acks)
@@ -140,8 +140,8 @@ def test_what_was_flushed_before_the_disk_failed_is_seen_when_it_is_acknowledged
     node.logs.directories[0].fail("another log of it has failed")
     node.replicas.failed([ORDERS])
 
-    assert [answer.error for answer in answers] == [None]
-    assert node.log().high_watermark == 1
+    assert [type(answer.error) for answer in answers] == [LogClosedError]
+    assert node.log().high_watermark == 0, "nothing is seen that was not acknowledged"
 
 
 @pytest.mark.parametrize("acks", [2, -2, 100])

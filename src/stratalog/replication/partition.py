@@ -248,12 +248,16 @@ class Partition:
         return self._is_on_disk(required_offset)
 
     def _is_on_disk(self, required_offset: int) -> bool | StratalogError:
-        """For acks=1: whether this node alone keeps it. Without followers it can be seen then:
-        the high watermark waits for nothing but the disk."""
-        if self.log.recovery_point >= required_offset or not self.log.context.flush_on_ack:
+        """For acks=1: whether this node alone keeps it. Without followers it can be seen then: the
+        high watermark waits for nothing but the disk."""
+        if not self.log.context.flush_on_ack:
             return True
         if self.leader_id != self.node_id:
             return NotLeaderError(f"{self.log.topic_partition} has another leader now")
+        is_seen = self.log.high_watermark >= required_offset
+        if is_seen or (self.followers and self.log.recovery_point >= required_offset):
+            return True
+        # A flush that fails fails all who wait, also for logs that it had synced before.
         return self.failure() or False
 
     def is_replicated(self, required_offset: int) -> bool | StratalogError:

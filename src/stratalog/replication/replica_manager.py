@@ -321,16 +321,10 @@ class ReplicaManager:
 
     def failed(self, topic_partitions: Iterable[TopicPartition] = ()) -> None:
         """The disk of these logs has failed: who waits for them, or for others on that disk, has
-        nothing to wait for. A flush may have succeeded before that of another log failed: what it
-        made durable can be seen before it is acknowledged."""
-        topic_partitions = list(topic_partitions)
-        for key in topic_partitions:
-            partition = self._partitions.get(key)
-            if partition is not None and partition.raise_high_watermark():
-                self._advanced(partition)
+        nothing to wait for."""
         for purgatory in (self.produce_purgatory, self.delete_purgatory):
-            for each in {*topic_partitions, *purgatory.keys()}:
-                purgatory.check(each)
+            for key in {*topic_partitions, *purgatory.keys()}:
+                purgatory.check(key)
 
     def _advanced(self, partition: Partition) -> None:
         key = partition.log.topic_partition
