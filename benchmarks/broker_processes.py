@@ -102,14 +102,21 @@ class BrokerProcess:
         if self._process.poll() is not None:
             raise BrokerFailedError(f"{self.name} ended by itself: {self._said()}")
 
-    def stop(self) -> None:
+    def stop(self, seconds: float = STOP_SECONDS) -> None:
         process, self._process = self._process, None
         if process is None:
             return
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(STOP_SECONDS)
+            process.wait(seconds)
         except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def kill(self) -> None:
+        """As kill -9 does: nothing is finished."""
+        process, self._process = self._process, None
+        if process is not None:
             process.kill()
             process.wait()
 

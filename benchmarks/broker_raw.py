@@ -117,6 +117,9 @@ class Connection:
         (made,) = self.ask(ApiKey.CREATE_TOPICS, 4, CreateTopicsRequest([topic])).topics
         if made.error_code:
             raise BrokerFailedError(f"create topic {name}: error {made.error_code}")
+        self.wait_until_led(name, partitions)
+
+    def wait_until_led(self, name: str, partitions: int) -> None:
         # Asked of the leaders themselves: metadata names them before they know.
         asked = [ListOffsetsPartition(number, timestamp=-1) for number in range(partitions)]
         request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name, asked)])

@@ -49,6 +49,7 @@ ENTRIES = (
     Entry("durable", BROKER, 190),
     Entry("broker-start", BROKER, 80),
     Entry("broker-growth", BROKER, 165),
+    Entry("many-partitions", BROKER, 300),
     Entry("broker-idle", BROKER, 100),
     Entry("broker-stalls", BROKER, 65),
     Entry("broker-java", BROKER, 115),
