@@ -24,6 +24,10 @@ class PendingDeletes:
     def __len__(self) -> int:
         return sum(len(each.paths) for each in self._waiting)
 
+    @property
+    def is_waiting(self) -> bool:
+        return bool(self._waiting)
+
     def add(
         self, paths: Sequence[str], due_ms: int, *, start_offset: int = 0, end_offset: int = 0
     ) -> None:

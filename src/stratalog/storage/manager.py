@@ -433,7 +433,8 @@ class LogManager:
         self._janitor.report()
         self.leases.run(now_ms)
         for log in self:
-            log.remove_due(self._janitor, now_ms)
+            if log.pending_deletes.is_waiting or log.recovery_cuts:
+                log.remove_due(self._janitor, now_ms)
         self._deleted.remove_due(now_ms)
         for directory in self.directories:
             self._deleted.remove_half_made(directory)
