@@ -8,6 +8,7 @@ import pytest
 
 from stratalog.config import BrokerConfig
 from stratalog.config.broker_file import refused_security, served_config
+from stratalog.config.elsewhere import REMOVED
 from stratalog.config.security import HIDDEN, SECURITY_NAMES, open_value
 from stratalog.errors import ConfigError, ConfigErrors
 from stratalog.metadata.dynamic_configs import check_broker_configs
@@ -128,8 +129,59 @@ def test_a_name_that_kafka_does_not_know_either_is_passed_over_with_a_warning(na
         ("sasl.enabled.mechanism", "sasl.enabled.mechanisms"),
         ("log_retention_hours", "log.retention.hours"),
         ("super.user", "super.users"),
+        (
+            "listener.name.plaintext.sasl.enabled.mechanism",
+            "listener.name.plaintext.sasl.enabled.mechanisms",
+        ),
+        (
+            "listener.name.a.plain.sasl.jaas.confg",
+            "listener.name.a.plain.sasl.jaas.config",
+        ),
+        ("metric.reporter", "metric.reporters"),
+        ("remote.log.storage.system.enabled", "remote.log.storage.system.enable"),
     ],
 )
 def test_a_name_that_is_nearly_one_of_kafkas_is_refused(name: str, meant: str) -> None:
     with pytest.raises(ConfigError, match=f"did you mean {re.escape(meant)}"):
         served_config({name: "1"})
+
+
+def test_no_name_that_kafka_has_is_told_as_nearly_another() -> None:
+    names = {**_KAFKAS["settings"], **dict.fromkeys(_KAFKAS["others"])}
+
+    assert [name for name in names if not _is_known(name)] == []
+
+
+def _is_known(name: str) -> bool:
+    return name in REMOVED or not BrokerConfig.unknown_names({name: "1"})
+
+
+def test_a_mechanism_that_somebody_else_has_made_is_refused_too() -> None:
+    name = "listener.name.plaintext.aws_msk_iam.sasl.jaas.config"
+
+    with pytest.raises(ConfigError, match="SASL is not served"):
+        served_config({name: "secret"})
+
+
+@pytest.mark.parametrize(
+    ("name", "asking", "open_values"),
+    [
+        ("cordoned.log.dirs", "/data", ["", " "]),
+        ("kafka.metrics.reporters", "a.B", [""]),
+        ("metric.reporters", "a.B", ["", "org.apache.kafka.common.metrics.JmxReporter"]),
+        ("remote.log.storage.system.enable", "true", ["", "false", " FALSE "]),
+    ],
+)
+def test_a_file_that_asks_for_what_is_not_done_is_refused_with_the_reason(
+    name: str, asking: str, open_values: list[str]
+) -> None:
+    for value in open_values:
+        served_config({name: value})
+    with pytest.raises(ConfigError, match=r"here|JVM") as refused:
+        served_config({name: asking})
+    assert refused.value.name == name
+
+
+def test_a_value_without_effect_that_kafka_would_refuse_is_refused_in_a_file() -> None:
+    with pytest.raises(ConfigError, match=r"num\.io\.threads"):
+        served_config({"num.io.threads": "many"})

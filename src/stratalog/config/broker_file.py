@@ -10,6 +10,7 @@ from stratalog.config.broker import BrokerConfig
 from stratalog.config.listeners import client_listener, controller_listeners, secured_listeners
 from stratalog.config.security import security_refusals
 from stratalog.config.settings import raise_together
+from stratalog.config.unhonoured import unhonoured_refusals
 from stratalog.errors import ConfigError, ConfigErrors
 
 LISTENING = (
@@ -31,6 +32,7 @@ def served_config(properties: Mapping[str, str]) -> BrokerConfig:
     except ConfigError as refused:
         errors.append(refused)
     errors += refused_security(properties)
+    errors += unhonoured_refusals(properties)
     if not any(error.name in LISTENING for error in errors):
         try:
             client_listener(_listening(properties))

@@ -2,15 +2,12 @@
 
 They are checked, kept and told like others: tools set them before and after what they do. Replicas
 are not fetched here, so that a throttle of that holds; there are no tiers, and no groups of the
-newer protocols. Where a value would ask for something that is not done, it is refused.
+newer protocols. What a value may not ask for is in ``unhonoured``.
 """
 
 from dataclasses import dataclass
 
 from stratalog.config.settings import Kind, Setting, setting, settings_of
-from stratalog.errors import ConfigError
-
-_JMX = "org.apache.kafka.common.metrics.JmxReporter"
 
 
 def _rate(doc: str) -> int:
@@ -83,17 +80,3 @@ class EffectlessSettings:
 
 
 EFFECTLESS: dict[str, Setting] = dict(settings_of(EffectlessSettings))
-
-_UNHONOURED = {
-    "cordoned.log.dirs": ((), "new replicas go to any directory here; only none can be cordoned"),
-    "metric.reporters": ((_JMX,), "plug-ins of the JVM are not loaded; metrics are Prometheus'"),
-}
-
-
-def check_effectless(name: str, text: str) -> None:
-    """Refuse a value that Kafka would refuse, or that asks for what is not done here."""
-    value = EFFECTLESS[name].parse(text)
-    if name in _UNHONOURED:
-        accepted, reason = _UNHONOURED[name]
-        if not {*value} <= {*accepted}:
-            raise ConfigError(name, text, reason)

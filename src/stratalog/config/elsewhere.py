@@ -7,7 +7,8 @@ and do nothing, but for those in ``security``, of which a broker accepts only wh
 
 from collections.abc import Iterable
 
-from stratalog.config.security import SECURITY_NAMES, is_security_name
+from stratalog.config.security import LISTENER_LIMITS, SECURITY_NAMES, is_security_name, split_door
+from stratalog.config.unhonoured import UNHONOURED_NAMES
 
 _AREAS = (
     "alter.log.dirs.",
@@ -96,13 +97,18 @@ REMOVED = {
 
 # How much of a name must agree with another for it to be a misspelling, and not somebody else's.
 _NEAR = 0.9
+# Of these not every value is accepted.
+_REFUSED = (*SECURITY_NAMES, *UNHONOURED_NAMES, *LISTENER_LIMITS)
 
 
 def is_elsewhere(name: str) -> bool:
     """Whether Kafka 4.3.1 has a broker setting of this name that does nothing here."""
-    return name not in REMOVED and (
-        name in _NAMES or is_security_name(name) or name.startswith(_AREAS)
-    )
+    if name in REMOVED:
+        return False
+    if name in _NAMES or name in UNHONOURED_NAMES or is_security_name(name):
+        return True
+    # Whoever closes a door with a name that is nearly right believes that it is closed.
+    return name.startswith(_AREAS) and _nearest(name, _REFUSED) is None
 
 
 def misspelt(name: str, known: Iterable[str]) -> str | None:
@@ -110,8 +116,14 @@ def misspelt(name: str, known: Iterable[str]) -> str | None:
     meaning, to a plug-in or to another release."""
     if name in REMOVED:
         return None
+    return _nearest(name, [*known, *_NAMES, *_REFUSED])
+
+
+def _nearest(name: str, names: Iterable[str]) -> str | None:
+    """Which of ``names`` is nearly ``name``, of the same listener and mechanism; None if it is
+    one of them."""
     import difflib  # slow to import, and only needed here
 
-    names = [*known, *_NAMES, *SECURITY_NAMES]
-    close = difflib.get_close_matches(name.replace("_", "."), names, n=1, cutoff=_NEAR)
-    return close[0] if close else None
+    door, base = split_door(name)
+    close = difflib.get_close_matches(base.replace("_", "."), names, n=1, cutoff=_NEAR)
+    return door + close[0] if close and close[0] != base else None

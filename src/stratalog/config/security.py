@@ -7,6 +7,8 @@ leave a port open that its operator believes to be closed.
     name                                     the setting of every listener
     listener.name.LISTENER.name              of one listener
     listener.name.LISTENER.MECHANISM.name    of one SASL mechanism of it; also without the listener
+
+``split_door`` parts such a name.
 """
 
 import re
@@ -128,9 +130,13 @@ _OPEN_VALUES: dict[str, tuple[tuple[str, ...], str]] = {
 }
 
 # Of one listener, these are limits too, which are kept over all of them only.
-_LISTENER_LIMITS = frozenset(("max.connections", "max.connections.per.ip"))
+LISTENER_LIMITS = ("max.connections", "max.connections.per.ip")
 _LISTENER = re.compile(r"listener\.name\.(?P<listener>[^.]+)\.(?P<name>.+)")
-_MECHANISM = re.compile(r"(?:plain|gssapi|oauthbearer|scram-sha-(?:256|512))\.(?P<name>.+)")
+# Of a mechanism that somebody else has made, only names that are a mechanism's.
+_MECHANISM = re.compile(
+    r"(?:(?:plain|gssapi|oauthbearer|scram-sha-(?:256|512))\.|[^.]+\.(?=sasl\.|connections\.max\.))"
+    r"(?P<name>.+)"
+)
 # What may be printed of the value of any other is nothing: it may be somebody's password.
 _SHOWN = frozenset(
     name
@@ -159,16 +165,13 @@ def security_refusal(
 
     Of ``unserved_listeners``, in capitals, nothing is refused: nobody can connect to them.
     """
-    base = name
-    if found := _LISTENER.fullmatch(base):
+    base = split_door(name)[1]
+    if found := _LISTENER.fullmatch(name):
         if found["listener"].upper() in unserved_listeners:
             return None
-        base = found["name"]
-        if base in _LISTENER_LIMITS and value.strip():
+        if base in LISTENER_LIMITS and value.strip():
             rule = f"a limit of one listener is not kept here; {base} is"
             return ConfigError(name, value, rule)
-    if found := _MECHANISM.fullmatch(base):
-        base = found["name"]
     if base.startswith("config.providers."):
         base = "config.providers"
     if base not in _OPEN_VALUES:
@@ -184,11 +187,17 @@ def security_refusal(
 
 def is_security_name(name: str) -> bool:
     """Whether Kafka 4.3.1 has a security setting of this name, of all listeners or of one."""
-    if found := _LISTENER.fullmatch(name):
-        name = found["name"]
-    if found := _MECHANISM.fullmatch(name):
-        name = found["name"]
-    return name in _OPEN_VALUES or name.startswith("config.providers.")
+    base = split_door(name)[1]
+    return base in _OPEN_VALUES or base.startswith("config.providers.")
+
+
+def split_door(name: str) -> tuple[str, str]:
+    """What says of which listener and mechanism ``name`` is, which may be empty, and the rest."""
+    base = name
+    for pattern in (_LISTENER, _MECHANISM):
+        if found := pattern.fullmatch(base):
+            base = found["name"]
+    return name.removesuffix(base), base
 
 
 def security_refusals(

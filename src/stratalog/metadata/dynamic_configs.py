@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stratalog.config import BrokerConfig, TopicConfig
-from stratalog.config.effectless import EFFECTLESS, check_effectless
+from stratalog.config.effectless import EFFECTLESS
 from stratalog.config.security import security_refusals
 from stratalog.config.settings import Kind, Setting, raise_together, settings_of
+from stratalog.config.unhonoured import check_unhonoured
 from stratalog.errors import ConfigError, InvalidRequestError
 
 CONFIG_TEXT_LENGTH_MAX = 0x7FFF
@@ -130,7 +131,7 @@ def check_broker_configs(configs: Mapping[str, str | None], broker: BrokerConfig
     effective_broker(broker, texts)
     for name, text in texts.items():
         if name in EFFECTLESS:
-            check_effectless(name, text)
+            check_unhonoured(name, text)
         elif name not in DYNAMIC_BROKER_CONFIGS:
             raise ConfigError(name, text, "cannot be changed while the broker runs")
     return texts
