@@ -12,7 +12,10 @@ from cli_harness import Done, stratalog
 import stratalog as package
 from stratalog import LogsDirectory, Record
 from stratalog.cli import topic_configs
+from stratalog.scans.leasing import hold_ranges
 from stratalog.storage.files import OsFileSystem
+from stratalog.storage.kept_cuts import KeptCut, KeptCuts
+from stratalog.storage.layout import CUT_DIRECTORY, TopicPartition
 
 DAY_MS = 86_400_000
 FUTURE_MS = 1_924_992_000_000  # 2031-01-01
@@ -362,3 +365,33 @@ def test_only_logs_of_the_directory_itself_are_chosen(odd: Path) -> None:
     assert known is not None
     assert known.retention_ms == 5
     assert chosen.topic_config("other") is None
+
+
+# --- what a run leaves to others ---------------------------------------------------------------
+
+
+def test_a_run_ends_no_lease_and_removes_nothing_that_is_leased(data: Path) -> None:
+    log = data / "clicks-0" / f"{0:020}.log"
+    content = log.read_bytes()
+    held = hold_ranges(str(data), {TopicPartition("clicks", 0): (0, 1)}, holder="a test")
+    assert held.why_not == ""
+
+    ok("run", str(data), "--topic", "clicks", *DELETE, "--config", "retention.ms=1")
+
+    assert not log.exists()
+    (kept,) = (data / "clicks-0" / ".stratalog" / "leased").rglob("*.log*")
+    assert kept.read_bytes() == content
+    assert len(list(data.glob(".stratalog-lease-*"))) == 1
+
+
+def test_a_run_leaves_what_recovery_has_cut_off_where_it_is_kept(data: Path) -> None:
+    log, files = data / "orders-0", OsFileSystem()
+    cuts = KeptCuts(files, str(log))
+    cut = cuts.begin(KeptCut(now_ms(), 3, 2, 0, 4, "for a test", ()), [])
+    files.open(f"{log}/{CUT_DIRECTORY}/{cut.names[0]}", create=True).write_at(0, [b"kept"])
+    cuts.finish(cut)
+
+    ok("run", str(data), "--topic", "clicks", *DELETE, "--config", "retention.ms=1")
+
+    assert len(cuts.read()) == 1
+    assert (log / CUT_DIRECTORY / cut.names[0]).read_bytes() == b"kept"

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from stratalog.storage.cleaning.rounds import CleanerStats
     from stratalog.storage.cleaning.survey import CleaningSurvey
 
-_FOREVER_MS = 2**63 - 1
-
 
 # --- explain ---------------------------------------------------------------------------------
 
@@ -384,4 +382,4 @@ def _clean_all(chosen: Chosen, plans: "dict[str, CleaningPlan]", told: _Told) ->
             elif name in plans:
                 told.plan(name, plans[name])
         # Nobody is left to come back for the files after their delay.
-        logs.delete_due(_FOREVER_MS)
+        logs.delete_due(logs.clock.now_ms(), is_last=True)

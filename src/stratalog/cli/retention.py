@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     Plan = RetentionPlan[Segment]
 
 _HELD = "held: configs unknown"
-_FOREVER_MS = 2**63 - 1
 
 
 # --- explain ---------------------------------------------------------------------------------
@@ -425,4 +424,4 @@ def _run_all(chosen: Chosen, told: _Told) -> None:
                 told.log(str(log.topic_partition), plan)
             show_done(len(due))
         # Nobody is left to come back for the files after their delay.
-        logs.delete_due(_FOREVER_MS)
+        logs.delete_due(logs.clock.now_ms(), is_last=True)

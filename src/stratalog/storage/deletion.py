@@ -5,6 +5,9 @@ from typing import NamedTuple
 
 from stratalog.storage.files import FileSystem
 
+# When all that waits is due.
+FOREVER_MS = 2**63 - 1
+
 
 class DeletedFiles(NamedTuple):
     """What was renamed together. A segment's files say which offsets it owned; those of nothing

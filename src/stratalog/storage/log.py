@@ -27,7 +27,7 @@ from stratalog.storage.appending import (
 )
 from stratalog.storage.commits.errors import AppendsPausedError
 from stratalog.storage.context import DiskState, LogContext
-from stratalog.storage.deletion import PendingDeletes
+from stratalog.storage.deletion import FOREVER_MS, PendingDeletes
 from stratalog.storage.handles import HandleCache
 from stratalog.storage.held_files import UNKNOWN_END
 from stratalog.storage.janitor import Janitor
@@ -300,9 +300,11 @@ class Log(LogState):
         """Unlink the files whose time has come."""
         self.pending_deletes.run(now_ms)
 
-    def remove_due(self, janitor: Janitor, now_ms: int) -> None:
-        """Let ``janitor`` remove the files whose time has come."""
-        janitor.unlink(self.pending_deletes.take_due(now_ms), self.not_unlinked)
+    def remove_due(self, janitor: Janitor, now_ms: int, *, is_last: bool = False) -> None:
+        """Let ``janitor`` remove the files whose time has come, or with ``is_last`` whatever was
+        deleted."""
+        due = self.pending_deletes.take_due(FOREVER_MS if is_last else now_ms)
+        janitor.unlink(due, self.not_unlinked)
         kept = tuple(each for each in self.recovery_cuts if each.kept_until_ms > now_ms)
         if len(kept) < len(self.recovery_cuts):
             self.recovery_cuts = kept

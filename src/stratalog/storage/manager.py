@@ -23,6 +23,7 @@ from stratalog.errors import (
 from stratalog.storage.cleaning.cleaner import LogCleaner
 from stratalog.storage.commits.committing import LogCommits
 from stratalog.storage.deleted_directories import DeletedDirectories, DeletedDirectory
+from stratalog.storage.deletion import FOREVER_MS
 from stratalog.storage.directory import (
     Checkpoint,
     Identity,
@@ -428,14 +429,14 @@ class LogManager:
             if directory.is_online:
                 self._janitor.write(plan(directory).write, directory.checkpoint_failed)
 
-    def delete_due(self, now_ms: int) -> None:
-        """Unlink what was deleted long enough ago."""
+    def delete_due(self, now_ms: int, *, is_last: bool = False) -> None:
+        """Unlink what was deleted long enough ago; with ``is_last`` all, but for what is leased."""
         self._janitor.report()
         self.leases.run(now_ms)
         for log in self:
             if log.pending_deletes.is_waiting or log.recovery_cuts:
-                log.remove_due(self._janitor, now_ms)
-        self._deleted.remove_due(now_ms)
+                log.remove_due(self._janitor, now_ms, is_last=is_last)
+        self._deleted.remove_due(FOREVER_MS if is_last else now_ms)
         for directory in self.directories:
             self._deleted.remove_half_made(directory)
 
