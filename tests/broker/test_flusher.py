@@ -10,6 +10,7 @@ import pytest
 
 from stratalog.broker.flusher import Flusher
 from stratalog.config import BrokerConfig, TopicConfig
+from stratalog.errors import DiskError
 from stratalog.records import Record, build_batch
 from stratalog.storage.flushing import SYNC_FILE_SYSTEM_FROM, SYNC_QUIET_FILE_SYSTEM_FROM
 from stratalog.storage.layout import TopicPartition
@@ -397,5 +398,39 @@ def test_a_flush_that_cannot_even_be_planned_does_not_end_all_flushing(error: in
         else:
             assert not world.directory.is_online
             assert world.failed == [keys(0, 1)]
+
+    run(scenario)
+
+
+def test_what_a_flush_could_not_write_is_not_taken_for_flushed_by_a_roll_meanwhile() -> None:
+    """The system says so once for each open file, and both sync by the same."""
+
+    async def scenario(world: World) -> None:
+        log = world.append()
+        await turn()
+        world.files.fail(lambda each: each.kind == "sync" and each.path.endswith(".log"))
+        job, done = world.worker.jobs.pop()
+        result = job()
+
+        with pytest.raises(DiskError):
+            log.roll()
+        done(result)
+
+        assert (log.recovery_point, world.flushed, world.failed) == (0, [], [keys(0)])
+
+    run(scenario)
+
+
+def test_what_a_roll_could_not_write_is_not_taken_for_flushed_by_the_flush_under_way() -> None:
+    async def scenario(world: World) -> None:
+        log = world.append()
+        await turn()
+        world.files.fail(lambda each: each.kind == "sync" and each.path.endswith(".log"))
+        with pytest.raises(DiskError):
+            log.roll()
+
+        await world.worker.work()
+
+        assert (log.recovery_point, world.flushed, world.failed) == (0, [], [keys(0)])
 
     run(scenario)

@@ -45,7 +45,7 @@ class FlushTask:
     syncs: SyncFailures
 
     def run(self) -> None:
-        with self.syncs.noted():
+        with self.syncs.noted(self.directory):
             for path in self.snapshot_paths:
                 self._sync(path)
             for target in self.targets:

@@ -308,8 +308,9 @@ class LogState:
     def complete_flush(self, task: FlushTask) -> None:
         """Note that ``task`` has run."""
         # If the log was cut while the task ran on another thread, what stands at those offsets
-        # now may not be what was synced; the next flush will say.
-        if task.truncations == self._truncations:
+        # now may not be what was synced; the next flush will say. If it has failed, another sync
+        # was told of bytes that this one has not written either.
+        if task.truncations == self._truncations and self._failure is None:
             self.recovery_point = max(self.recovery_point, task.end_offset)
             self._synced_names = max(self._synced_names, task.names)
             self.last_flush_ms = self.context.clock.now_ms()
@@ -327,6 +328,8 @@ class LogState:
             return
         try:
             task.run()
+            # Another thread may be flushing too, by the same open files.
+            task.syncs.refuse_any(task.directory)
         except DiskError as error:
             if error.is_passing:
                 self.plan_again(task)

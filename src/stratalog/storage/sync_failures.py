@@ -28,15 +28,15 @@ class SyncFailures:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._under_way: set[object] = set()
+        self._under_way: dict[object, str] = {}
         self._first: DiskError | None = None
 
     @contextmanager
-    def noted(self) -> Iterator[None]:
-        """Around whatever syncs in the directory."""
+    def noted(self, partition: str = "") -> Iterator[None]:
+        """Around whatever syncs in the directory, or only in that of one ``partition``."""
         one = object()
         with self._changed:
-            self._under_way.add(one)
+            self._under_way[one] = partition
         try:
             yield
         except DiskError as error:
@@ -45,15 +45,16 @@ class SyncFailures:
             raise
         finally:
             with self._changed:
-                self._under_way.discard(one)
+                del self._under_way[one]
                 self._changed.notify_all()
 
-    def refuse_any(self) -> None:
+    def refuse_any(self, partition: str | None = None) -> None:
         """Raise what has failed first, if anything has; syncs that are under way are waited for,
-        which may have been told what the caller's was not."""
+        which may have been told what the caller's was not. ``partition``: the caller has synced by
+        nobody's open files but those of this one."""
         with self._changed:
-            begun = set(self._under_way)
-            self._changed.wait_for(lambda: self._under_way.isdisjoint(begun))
+            begun = {one for one, where in self._under_way.items() if partition in (None, where)}
+            self._changed.wait_for(lambda: begun.isdisjoint(self._under_way))
             first = self._first
         if first is not None:
             raise type(first)(first.operation, first.path, first.errno, first.reason)
