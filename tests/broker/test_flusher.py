@@ -434,3 +434,42 @@ def test_what_a_roll_could_not_write_is_not_taken_for_flushed_by_the_flush_under
         assert (log.recovery_point, world.flushed, world.failed) == (0, [], [keys(0)])
 
     run(scenario)
+
+
+@pytest.mark.parametrize("error", [errno.EMFILE, errno.EIO])
+def test_a_log_start_that_cannot_be_planned_does_not_end_all_flushing(error: int) -> None:
+    async def scenario(world: World) -> None:
+        log = world.log(1)
+        world.directory.checkpoint_log_start_offsets()
+        world.directory.offline_logs[TopicPartition("orders", 9)] = "it could not be opened"
+        world.files.fail(lambda each: "log-start" in each.path, error)
+        world.delete_from(0)
+        world.append(1)
+        await turn()
+        while world.worker.jobs:
+            await world.worker.work()
+
+        assert world.directory.is_online is (error == errno.EMFILE)
+        assert world.flusher.is_idle
+        assert log.recovery_point == (1 if error == errno.EMFILE else 0)
+
+    run(scenario)
+
+
+def test_who_cannot_be_told_keeps_nobody_waiting_who_appended_meanwhile() -> None:
+    async def scenario(world: World) -> None:
+        world.append(0)
+        await turn()
+        world.append(1)
+
+        def tell(_keys: object) -> None:
+            raise OSError("the connection is gone")
+
+        world.flusher._flushed = tell
+        for _ in range(2):
+            with pytest.raises(OSError, match="connection"):
+                await world.worker.work()
+
+        assert world.log(1).recovery_point == 1
+
+    run(scenario)

@@ -81,11 +81,11 @@ class Flusher:
         raised, self._raised = self._raised, set()
         keys = list(dict.fromkeys((*dirty, *raised)))
         tasks = self._plan(dirty) if self._directory.is_online else []
+        starts = self._plan_starts(raised) if raised and self._directory.is_online else None
         if not self._directory.is_online:
             self._is_running = False
             self._failed(keys)
             return
-        starts = LogStartTask.plan(self._directory) if raised else None
         if not tasks and starts is None:
             self._is_running = False
             self._flushed(keys)
@@ -112,6 +112,14 @@ class Flusher:
                 tasks.append((log, task))
         return tasks
 
+    def _plan_starts(self, raised: set[TopicPartition]) -> LogStartTask | None:
+        """None if that failed: what the file says of logs that could not be opened is read."""
+        try:
+            return LogStartTask.plan(self._directory)
+        except DiskError as error:
+            self._starts_failed(error, raised)
+            return None
+
     def _run(self, round_: "_Round") -> "_Errors":
         """On the worker: why each of the tasks failed, if it did, and why the log starts did."""
         starts = round_.starts
@@ -136,20 +144,27 @@ class Flusher:
                 self._give_up(log, error)
         if round_.starts is not None:
             self._end_starts(round_.starts, round_.raised, starts_error)
-        if self._directory.is_online:
-            self._flushed(round_.keys)
-        else:
-            self._failed(round_.keys)
-        if (self._dirty or self._raised) and not self._is_running:
-            self._is_running = True
-            self._begin()
+        try:
+            if self._directory.is_online:
+                self._flushed(round_.keys)
+            else:
+                self._failed(round_.keys)
+        finally:
+            # One whom nothing can be told keeps nobody else waiting.
+            if (self._dirty or self._raised) and not self._is_running:
+                self._is_running = True
+                self._begin()
 
     def _end_starts(
         self, starts: LogStartTask, raised: set[TopicPartition], error: Exception | None
     ) -> None:
         if error is None:
             starts.complete()
-        elif isinstance(error, OutOfResourcesError):
+        else:
+            self._starts_failed(error, raised)
+
+    def _starts_failed(self, error: Exception, raised: set[TopicPartition]) -> None:
+        if isinstance(error, OutOfResourcesError):
             # The old file stands, and what the system has run out of comes back.
             self._loop.call_later(_RETRY_SECONDS, self._retry_starts, raised)
         else:
