@@ -1,7 +1,7 @@
 """``stratalog.scan``: the records of topics as Arrow, from their files, in this process.
 
 reader = stratalog.scan("/var/lib/kafka", "orders", columns=["offset", "value"])
-polars.from_arrow(reader)    # or duckdb.from_arrow, reader.read_pandas(), a loop over batches
+polars.DataFrame(reader)     # or duckdb.from_arrow, reader.read_pandas(), a loop over batches
 """
 
 from __future__ import annotations

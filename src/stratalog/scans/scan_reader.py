@@ -15,7 +15,7 @@ class ScanReader:
     """A stream of record batches, as ``pyarrow.RecordBatchReader`` is one, and by the same calls.
 
     It is read once: what would find it at its end raises ``ScanReadError`` and returns no empty
-    table. Libraries take it by Arrow's C stream interface: ``polars.from_arrow``,
+    table. Libraries take it by Arrow's C stream interface: ``polars.DataFrame``,
     ``duckdb.from_arrow``, ``pyarrow.table``; ``pyarrow.RecordBatchReader.from_stream`` makes one of
     pyarrow's own of it.
     """
