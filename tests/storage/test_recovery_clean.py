@@ -15,7 +15,7 @@ from small_logs import (
 )
 
 from stratalog.errors import CorruptSegmentError, StorageError
-from stratalog.storage.checkpoint import EpochEntry
+from stratalog.storage.checkpoint import EpochEntry, read_epochs
 from stratalog.storage.ours import OwnFiles
 
 # --- a new directory ------------------------------------------------------------------------------
@@ -60,6 +60,19 @@ def test_a_clean_restart_finds_the_log_as_it_was_closed() -> None:
     producer = log.producers.get(7)
     assert producer is not None
     assert (producer.last_sequence, producer.last_data_offset) == (19, 19)
+
+
+def test_epochs_begin_at_the_first_segment_when_a_kill_has_kept_them_from_being_written() -> None:
+    files = written(clean=True)
+    for suffix in (".log", ".index", ".timeindex"):
+        files.unlink(log_file(0, suffix), missing_ok=True)
+    log = opened(files, clean=False)
+    first = log.segments.first.base_offset
+    log.close()
+
+    assert first > 0
+    assert log.epochs.entries[0].start_offset == first
+    assert read_epochs(files, f"{DIRECTORY}/leader-epoch-checkpoint")[0].start_offset == first
 
 
 def test_a_clean_start_and_stop_change_no_byte() -> None:

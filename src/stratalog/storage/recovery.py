@@ -161,7 +161,7 @@ class _Loading:
             self.epochs.flush()
         # Written with whatever epoch comes next: until then each start finds the same.
         self.epochs.truncate_from_end(log_end_offset)
-        self.epochs.truncate_from_start(log_start_offset)
+        self.epochs.truncate_from_start(start_offset)
         snapshots, producers = self._around_damage(
             segments, lambda: self._load_producers(segments, start_offset, log_end_offset)
         )
