@@ -1,6 +1,7 @@
 """The admin port: who is answered, what, and that nobody keeps it busy."""
 
 import asyncio
+import errno
 import gc
 import http.client
 import json
@@ -531,7 +532,7 @@ def test_a_port_that_cannot_be_served_is_told_and_stops_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def not_installed() -> None:
-        raise ImportError("no module named starlette")
+        raise ModuleNotFoundError("no module named starlette")
 
     monkeypatch.setattr(admin, "_import_http", not_installed)
 
@@ -541,6 +542,58 @@ def test_a_port_that_cannot_be_served_is_told_and_stops_nobody(
 
     assert asyncio.run(act()) == b""
     assert "admin_unavailable" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.EMFILE, "Too many open files"),
+        ImportError("h11.so: cannot open shared object file: Too many open files"),
+        RuntimeError("can't start new thread"),
+    ],
+)
+def test_who_asks_a_port_that_cannot_be_served_yet_is_answered_later(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admin, "_RETRY_SECONDS", 0)
+    import_http = admin._import_http
+    errors = [error, error]
+
+    def starved() -> Any:
+        if errors:
+            raise errors.pop()
+        return import_http()
+
+    monkeypatch.setattr(admin, "_import_http", starved)
+
+    async def act() -> Answer:
+        async with admin_port(tmp_path) as port:
+            return await port.ask("/health")
+
+    assert asyncio.run(act()).status == 200
+    assert errors == []
+
+
+def test_a_port_that_waits_to_be_served_can_be_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def starved() -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(admin, "_import_http", starved)
+
+    async def act() -> None:
+        told = asyncio.Event()
+        monkeypatch.setattr(admin, "log_event", lambda *_, **_named: told.set())
+        async with admin_port(tmp_path) as port:
+            address = port.endpoint.host, port.endpoint.port
+            _, writer = await asyncio.open_connection(*address)
+            await told.wait()
+        writer.close()
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection(*address)
+
+    asyncio.run(act())
 
 
 def test_a_port_nobody_asked_can_be_stopped_at_once(tmp_path: Path) -> None:

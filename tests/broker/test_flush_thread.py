@@ -83,3 +83,22 @@ def test_what_was_submitted_before_a_stop_is_done_and_nobody_is_told() -> None:
 
     run(scenario)
     assert done == [0, 1, 2]
+
+
+def test_one_that_cannot_be_told_keeps_no_other_from_it() -> None:
+    async def scenario(thread: FlushThread) -> None:
+        loop, may_begin, told = asyncio.get_running_loop(), threading.Event(), asyncio.Event()
+        loop.set_exception_handler(lambda _loop, _context: None)
+
+        def fail(_result: object) -> None:
+            raise MemoryError
+
+        done = threading.Event()
+        thread.submit(may_begin.wait, fail)
+        thread.submit(lambda: None, lambda _result: told.set())
+        thread.submit(done.set, lambda _result: None)
+        may_begin.set()
+        assert done.wait(60)  # so that all are told in one turn
+        await asyncio.wait_for(told.wait(), 60)
+
+    run(scenario)

@@ -3,7 +3,9 @@ test does when it likes."""
 
 import asyncio
 import errno
+import os
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +14,15 @@ from stratalog.broker.flusher import Flusher
 from stratalog.config import BrokerConfig, TopicConfig
 from stratalog.errors import DiskError
 from stratalog.records import Record, build_batch
-from stratalog.storage.flushing import SYNC_FILE_SYSTEM_FROM, SYNC_QUIET_FILE_SYSTEM_FROM
+from stratalog.storage.files import OsFileSystem
+from stratalog.storage.flushing import (
+    SYNC_FILE_SYSTEM_FROM,
+    SYNC_QUIET_FILE_SYSTEM_FROM,
+    FlushTask,
+)
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
+from stratalog.storage.log_starts import LogStartTask
 from stratalog.storage.manager import LogManager
 from stratalog.storage.page_cache import MEMINFO
 from stratalog.storage.segment import INDEX_LAG_BYTES
@@ -473,3 +481,43 @@ def test_who_cannot_be_told_keeps_nobody_waiting_who_appended_meanwhile() -> Non
         assert world.log(1).recovery_point == 1
 
     run(scenario)
+
+
+@pytest.mark.parametrize("step", [(Log, "plan_flush"), (FlushTask, "run"), (LogStartTask, "plan")])
+def test_a_flush_without_memory_is_tried_again_and_nobody_fails(
+    step: tuple[type, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(world: World) -> None:
+        log = world.append()
+        if step[0] is LogStartTask:
+            log.flush()
+            world.flusher.ask_for_start(log)
+        with monkeypatch.context() as patched:
+            patched.setattr(*step, _no_memory)
+            await turn()
+            if step[0] is FlushTask:
+                await world.worker.work()
+        assert world.flusher.is_idle
+        assert world.directory.is_online
+        assert (log.failure, world.failed) == (None, [])
+
+        world.flusher.ask(log)  # as it does itself a moment later
+        await turn()
+        await world.worker.work()
+        assert log.recovery_point == log.log_end_offset
+
+    run(scenario)
+
+
+def test_a_sync_that_fails_with_no_memory_to_say_so_is_a_failure_of_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = OsFileSystem().open(str(tmp_path / "file"), create=True)
+    monkeypatch.setattr(os, "fdatasync", _no_memory)
+    with pytest.raises(DiskError) as caught:
+        file.sync()
+    assert not caught.value.is_passing
+
+
+def _no_memory(*_: Any, **_named: Any) -> Any:
+    raise MemoryError

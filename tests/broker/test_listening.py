@@ -232,8 +232,12 @@ class Loop:
     def __init__(self) -> None:
         self.readers: dict[int, Callable[[], None]] = {}
         self.timers: list[Timer] = []
+        self.refusals = 0
 
     def add_reader(self, descriptor: int, action: Callable[[], None]) -> None:
+        if self.refusals:
+            self.refusals -= 1
+            raise OSError(errno.ENOMEM, "Cannot allocate memory")
         self.readers[descriptor] = action
 
     def remove_reader(self, descriptor: int) -> None:
@@ -278,6 +282,17 @@ def test_what_could_not_be_accepted_is_accepted_a_little_later(
     loop, _ = failing
     assert not loop.readers, "it would be tried all the time"
     loop.pass_time()
+    assert loop.readers
+
+
+def test_an_acceptor_that_cannot_be_watched_again_is_watched_a_little_later(
+    failing: tuple[Loop, Acceptor],
+) -> None:
+    loop, _ = failing
+    loop.refusals = 3
+    for _ in range(4):
+        assert not loop.readers
+        loop.pass_time()
     assert loop.readers
 
 

@@ -226,3 +226,15 @@ def test_offsets_that_were_given_in_vain_are_given_again_also_while_the_owner_st
     assert rests.count == pieces
     first = next(each for each in manager.get(ORDERS).segments if each.base_offset == 1)
     assert [each.base_offset for each in first.headers()] == list(range(1, 81))
+
+
+def test_much_is_checked_by_whoever_commits_it_where_no_threads_are_left(
+    manager: LogManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    manifest = staged(manager, MUCH_BYTES)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert manager.commits.run(manifest).status == "committed"
+    assert manager.get(ORDERS).log_end_offset == manager.get(OTHERS).log_end_offset > 0

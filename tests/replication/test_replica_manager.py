@@ -15,6 +15,7 @@ from stratalog.errors import (
     LogClosedError,
     NotLeaderError,
     OffsetOutOfRangeError,
+    OutOfMemoryError,
     RequestTimedOutError,
     StratalogError,
     UnknownLogError,
@@ -296,6 +297,25 @@ def test_an_append_that_finds_the_disk_broken_fails_the_others_that_wait() -> No
 
     assert isinstance(failed.error, DiskError)
     assert [type(answer.error) for answer in waited] == [LogClosedError]
+
+
+def test_an_append_without_memory_is_refused_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory(*_: object, **_named: object) -> None:
+        raise MemoryError
+
+    node = Node(1, flush_on_ack=True)
+    node.lead()
+    node.lead(PAYMENTS)
+    waited = node.produce()
+    with monkeypatch.context() as patched:
+        patched.setattr(node.log(PAYMENTS), "append_as_leader", no_memory)
+        (refused,) = node.produce(key=PAYMENTS)
+    again = node.produce(key=PAYMENTS)
+    node.flush()
+    node.flush(PAYMENTS)
+
+    assert isinstance(refused.error, OutOfMemoryError)
+    assert [answer.error for answer in (*waited, *again)] == [None, None]
 
 
 def test_a_full_disk_leaves_those_alone_that_wait() -> None:

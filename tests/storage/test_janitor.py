@@ -1,6 +1,7 @@
 """Files that are removed on a thread of their own."""
 
 import errno
+import threading
 
 import pytest
 
@@ -64,3 +65,25 @@ def test_a_stop_leaves_the_rest_to_the_next_start() -> None:
     janitor.unlink(["/t/a.deleted"], refuse)
     done(janitor)
     assert files.exists("/t/a.deleted")
+
+
+@pytest.mark.parametrize("again", ["unlink", "report", "finish"])
+def test_what_no_thread_was_there_for_is_removed_later(
+    again: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = disk("/t/a.deleted", "/t/b.deleted", "/t/c")
+    janitor = Janitor(files, is_threaded=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", no_thread)
+        janitor.unlink(["/t/a.deleted"], refuse)
+    if again == "report":
+        janitor.report()
+    elif again == "unlink":
+        janitor.unlink(["/t/b.deleted"], refuse)
+    janitor.finish()
+    assert not files.exists("/t/a.deleted")
+    done(janitor)
+
+
+def no_thread(_thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from stratalog.broker.admin_http import AdminHttp
 
 _BACKLOG = 32
+_RETRY_SECONDS = 1
 
 
 class AdminServer:
@@ -42,6 +43,7 @@ class AdminServer:
         self._shutdown = shutdown
         self._socket: socket.socket | None = None
         self._opening: asyncio.Task[None] | None = None
+        self._retry: asyncio.TimerHandle | None = None
         self._http: AdminHttp | None = None
 
     async def start(self) -> Endpoint:
@@ -65,6 +67,7 @@ class AdminServer:
     def _open(self) -> None:
         """The first one knocks; it stays in the backlog until somebody can answer."""
         assert self._socket is not None
+        self._retry = None
         self._services.loop.remove_reader(self._socket.fileno())
         self._opening = self._services.loop.create_task(self._serve(self._socket))
 
@@ -76,10 +79,17 @@ class AdminServer:
             await self._http.start(listening)
         except Exception as error:  # noqa: BLE001 - a broker serves its clients without this port
             log_event("admin_unavailable", reason=f"{type(error).__name__}: {error}")
-            listening.close()
+            if isinstance(error, ModuleNotFoundError):
+                listening.close()
+                return
+            # Descriptors, memory or threads have run out, most likely, and come back: whoever has
+            # connected waits in the backlog.
+            self._retry = self._services.loop.call_later(_RETRY_SECONDS, self._open)
 
     async def stop(self) -> None:
         """Nothing is answered any more when this returns."""
+        if self._retry is not None:
+            self._retry.cancel()
         if self._opening is not None:
             self._opening.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -170,6 +170,13 @@ class Connection:
         return bool(pending) and (len(pending) >= _PIPELINED_MAX or not pending[-1].is_pipelined)
 
     def _on_readable(self) -> None:
+        try:
+            self._read()
+        except (MemoryError, OSError) as error:
+            # What has been read may be lost: it is not known where the next request begins.
+            self._fail(error)
+
+    def _read(self) -> None:
         if self._is_blocked():
             self._stop_reading()
             return
@@ -381,11 +388,14 @@ class Connection:
         """Something that stood in the way is gone: take what is there already, then read on."""
         if self.is_closed or self._is_taking:
             return
-        if self._own is not None:
-            self._take_own()
-        if not (self.is_closed or self._is_reading or self._is_blocked()):
-            self._loop.add_reader(self._descriptor, self._on_readable)
-            self._is_reading = True
+        try:
+            if self._own is not None:
+                self._take_own()
+            if not (self.is_closed or self._is_reading or self._is_blocked()):
+                self._loop.add_reader(self._descriptor, self._on_readable)
+                self._is_reading = True
+        except (MemoryError, OSError) as error:
+            self._fail(error)
 
     # --- answering ----------------------------------------------------------------------------
 

@@ -46,8 +46,12 @@ class FlushThread:
 
     def _tell(self) -> None:
         os.eventfd_read(self._counter)
-        while self._done:
-            self._done.popleft()()
+        try:
+            while self._done:
+                self._done.popleft()()
+        finally:
+            if self._done:  # one has failed, and the others are told in the next turn
+                os.eventfd_write(self._counter, 1)
 
     def stop(self) -> None:
         """Do what was submitted, and tell nobody any more."""

@@ -79,6 +79,15 @@ class Flusher:
     def _begin(self) -> None:
         dirty, self._dirty = self._dirty, {}
         raised, self._raised = self._raised, set()
+        try:
+            self._begin_round(dirty, raised)
+        except MemoryError:
+            # Memory comes back, and who waits for the flush waits on.
+            self._is_running = False
+            self._dirty, self._raised = {**dirty, **self._dirty}, raised | self._raised
+            self._loop.call_later(_RETRY_SECONDS, self._begin_soon)
+
+    def _begin_round(self, dirty: dict[TopicPartition, Log], raised: set[TopicPartition]) -> None:
         keys = list(dict.fromkeys((*dirty, *raised)))
         tasks = self._plan(dirty) if self._directory.is_online else []
         starts = self._plan_starts(raised) if raised and self._directory.is_online else None
@@ -137,7 +146,7 @@ class Flusher:
         for (log, task), error in zip(round_.tasks, errors, strict=True):
             if error is None:
                 log.complete_flush(task)
-            elif isinstance(error, DiskError) and error.is_passing:
+            elif _is_passing(error):
                 log.plan_again(task)
                 self._ask_later(log)
             elif not log.is_closed:  # of one that was deleted meanwhile nothing is missed
@@ -164,7 +173,7 @@ class Flusher:
             self._starts_failed(error, raised)
 
     def _starts_failed(self, error: Exception, raised: set[TopicPartition]) -> None:
-        if isinstance(error, OutOfResourcesError):
+        if isinstance(error, OutOfResourcesError | MemoryError):
             # The old file stands, and what the system has run out of comes back.
             self._loop.call_later(_RETRY_SECONDS, self._retry_starts, raised)
         else:
@@ -197,6 +206,12 @@ class _Round:
 
 
 _Errors = tuple[list[Exception | None], Exception | None]
+
+
+def _is_passing(error: Exception) -> bool:
+    """Whether the flush can be tried again. Memory that ran out is never the failure of a sync:
+    files turn that into one of the disk."""
+    return isinstance(error, MemoryError) or (isinstance(error, DiskError) and error.is_passing)
 
 
 def _attempt(action: Callable[[], None]) -> Exception | None:

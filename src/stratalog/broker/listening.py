@@ -80,17 +80,23 @@ class Acceptor:
                 sock, peer = self._socket.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
-            except OSError as error:
+            except (OSError, MemoryError) as error:
                 # Out of descriptors, most likely: the next ones wait until others have gone.
-                log_event("accept_failed", reason=error.strerror or str(error))
                 self._shared.loop.remove_reader(self._socket.fileno())
-                self._retry = self._shared.loop.call_later(_RETRY_SECONDS, self._accept_again)
+                self._accept_later(error)
                 return
             self._take(sock, peer[0])
 
+    def _accept_later(self, error: OSError | MemoryError) -> None:
+        log_event("accept_failed", reason=getattr(error, "strerror", None) or repr(error))
+        self._retry = self._shared.loop.call_later(_RETRY_SECONDS, self._accept_again)
+
     def _accept_again(self) -> None:
         self._retry = None
-        self._shared.loop.add_reader(self._socket.fileno(), self._accept)
+        try:
+            self._shared.loop.add_reader(self._socket.fileno(), self._accept)
+        except OSError as error:
+            self._accept_later(error)
 
     def _accept_no_more(self) -> None:
         if self._retry is not None:
@@ -118,8 +124,8 @@ class Acceptor:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             do_not_pace_within(sock)
             connection = Connection(self._shared, sock, self._now_ms())
-        except OSError:
-            sock.close()  # it has gone again already
+        except (OSError, MemoryError):
+            sock.close()  # it has gone again already, or there is nothing left to serve it with
             return
         self._per_host[host] += 1
         connection.on_close = lambda: self._forget(host)

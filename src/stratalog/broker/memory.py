@@ -23,7 +23,13 @@ _FILES_MAX = 1 << 16
 class RequestMemory:
     """Confined to the loop. Who takes or waits is a ``holder``, of which only identity matters."""
 
-    def __init__(self, limit_bytes: int, files_max: int = _FILES_MAX) -> None:
+    def __init__(
+        self,
+        limit_bytes: int,
+        files_max: int = _FILES_MAX,
+        allocate: Callable[[int], bytearray] = uninitialized,
+    ) -> None:
+        self._allocate = allocate
         self.limit_bytes = limit_bytes
         self.used_bytes = 0
         self.files_max = files_max
@@ -57,12 +63,15 @@ class RequestMemory:
     def take(self, size_bytes: int) -> bytearray:
         """A buffer of at least that size; what is in it means nothing."""
         capacity = _capacity(size_bytes)
-        self.used_bytes += capacity
         kept = self._kept.get(capacity)
         if kept:
             self._kept_bytes -= capacity
-            return kept.pop()
-        return uninitialized(capacity)
+            buffer = kept.pop()
+        else:
+            buffer = self._allocate(capacity)
+        # Only now: without memory for it, nothing was taken.
+        self.used_bytes += capacity
+        return buffer
 
     def give_back(self, buffer: bytearray) -> None:
         capacity = len(buffer)

@@ -72,11 +72,15 @@ class Outbox:
                     budget -= self._send_buffers()
         except (BlockingIOError, InterruptedError):
             pass
-        except OSError:
+        except (OSError, MemoryError):
             self._on_broken()
             return
         if parts:
-            self._send_later()
+            try:
+                self._send_later()
+            except OSError:
+                self._on_broken()  # its socket cannot be watched: that is no other client's trouble
+                return
         elif self._is_writing:
             self._stop_writing()
         self._on_sent(_SEND_BYTES_A_TURN - budget)

@@ -70,6 +70,7 @@ from stratalog.storage.handles import open_files_max
 from stratalog.storage.log import Log
 from stratalog.storage.niceness import yield_to_others
 from stratalog.storage.owner_file import Owner, new_token
+from stratalog.storage.thread_pool import started_pool
 
 _READERS = 2
 _FINISH_SECONDS = 5.0
@@ -212,7 +213,7 @@ class Broker:
     def _executor(
         self, threads: int, name: str, begin: Callable[[], None] = lambda: None
     ) -> ThreadPoolExecutor:
-        executor = ThreadPoolExecutor(threads, name, begin)
+        executor = started_pool(threads, name, begin)
         self._cleanups.append(executor.shutdown)
         return executor
 

@@ -4,6 +4,7 @@ The high watermark is the smallest log end among the in-sync replicas: what lies
 of them. With ``log.flush.on.ack`` the log itself keeps it from passing what has been flushed.
 """
 
+import errno
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from stratalog.errors import (
     NotLeaderError,
     OffsetNotAvailableError,
     OffsetOutOfRangeError,
+    OutOfMemoryError,
     PolicyViolationError,
     StratalogError,
     UnknownLeaderEpochError,
@@ -216,7 +218,12 @@ class Partition:
                 f"{self.log.topic_partition} has {len(self.isr)} in-sync replicas where "
                 f"min.insync.replicas={self.effective_min_isr}"
             )
-        return self.log.append_as_leader(records, self.leader_epoch, origin)
+        try:
+            return self.log.append_as_leader(records, self.leader_epoch, origin)
+        except MemoryError as error:
+            # Much memory is only taken to look at records, before anything of them is in the log.
+            reason = "no memory is left for its records"
+            raise OutOfMemoryError("append", self.log.directory, errno.ENOMEM, reason) from error
 
     def raise_high_watermark(self) -> bool:
         """Move the high watermark as far as the in-sync replicas allow; whether it moved."""

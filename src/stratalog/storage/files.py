@@ -199,6 +199,9 @@ class OsFile:
             os.fdatasync(self._descriptor)
         except OSError as error:
             raise disk_error("fsync", self.path, error) from error
+        except MemoryError as error:
+            # It had failed, and there was no memory left to say so: the bytes are in doubt.
+            raise DiskError("fsync", self.path, 0, "it failed, with no memory left") from error
 
     def map(self, size: int) -> Buffer:
         assert self._descriptor >= 0, f"{self.path} is closed"
@@ -325,6 +328,8 @@ class OsFileSystem:
             os.fsync(opened.descriptor)
         except OSError as error:
             raise disk_error("fsync", path, error) from error
+        except MemoryError as error:
+            raise DiskError("fsync", path, 0, "it failed, with no memory left") from error
 
     def sync_file_system(self, path: str) -> None:
         opened = open_directory(path)

@@ -10,6 +10,7 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
 from stratalog.errors import DiskError
@@ -42,15 +43,18 @@ class Janitor:
         self._do(write, failed)
 
     def report(self) -> None:
-        """On the owner's thread: tell of what went wrong."""
+        """On the owner's thread: tell of what went wrong; begin what had no thread."""
+        self._begin()
         while self._failures:
             error, failed = self._failures.popleft()
             failed(error)
 
     def finish(self) -> None:
         """Wait until everything asked for so far has been seen to."""
-        if self._thread is not None:
-            self._waiting.put(None)
+        self._waiting.put(None)
+        if self._thread is None:
+            self._run()
+        else:
             self._thread.join()
             self._thread = None
 
@@ -65,9 +69,17 @@ class Janitor:
             self.report()
             return
         self._waiting.put((action, failed))
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="kafka-delete-logs", daemon=True)
-            self._thread.start()
+        self._begin()
+
+    def _begin(self) -> None:
+        if self._thread is not None or self._waiting.empty():
+            return
+        thread = threading.Thread(target=self._run, name="kafka-delete-logs", daemon=True)
+        # The system may have no thread left: what waits is begun by the next that comes, or by
+        # ``report``.
+        with suppress(RuntimeError, MemoryError):
+            thread.start()
+            self._thread = thread
 
     def _run(self) -> None:
         while (found := self._waiting.get()) is not None:

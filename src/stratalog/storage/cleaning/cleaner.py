@@ -8,6 +8,7 @@ A partition that cannot be cleaned is set aside with the reason and tried again 
 after a longer wait; the others go on. A disk that fails takes its directory offline.
 """
 
+import errno
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -23,6 +24,7 @@ from stratalog.errors import (
     CleaningAbortedError,
     ConfigError,
     DiskError,
+    OutOfMemoryError,
     OutOfResourcesError,
     StorageError,
     StratalogError,
@@ -251,7 +253,11 @@ class LogCleaner:
 
         name = f"kafka-log-cleaner-thread-{log.topic_partition}"
         thread = threading.Thread(target=work, name=name, daemon=True)
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError as error:
+            reason = str(error)
+            raise OutOfMemoryError("clean", log.directory, errno.EAGAIN, reason) from error
         self._running[log.topic_partition] = thread
 
     def _attempt(
@@ -369,7 +375,7 @@ class LogCleaner:
         reason = (
             str(error) if isinstance(error, StorageError) else f"{type(error).__name__}: {error}"
         )
-        if isinstance(error, OutOfResourcesError):
+        if isinstance(error, OutOfResourcesError | MemoryError):
             self._starved.add(log.topic_partition)
         else:
             self._starved.discard(log.topic_partition)

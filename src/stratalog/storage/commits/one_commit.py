@@ -22,6 +22,7 @@ from stratalog.storage.flushing import SYNC_FILE_SYSTEM_FROM, sync_all
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
 from stratalog.storage.sync_failures import is_failed_sync
+from stratalog.storage.thread_pool import started_pool
 
 if TYPE_CHECKING:
     from stratalog.storage.commits.committing import LogCommits
@@ -251,11 +252,12 @@ class Commit:
         """One after the other, or if there is much to append on a few threads: kernels and disks
         leave the interpreter to others. The first that fails keeps the rest from beginning."""
         threads = min(self._commits.work_threads, len(self._works))
-        if threads < 2 or not self._is_much:
+        pool = _pool_of(threads) if threads > 1 and self._is_much else None
+        if pool is None:
             for work in self._works:
                 step(work)
             return
-        with ThreadPoolExecutor(threads) as pool:
+        with pool:
             steps = [pool.submit(step, work) for work in self._works]
             try:
                 wait(steps, return_when=FIRST_EXCEPTION)
@@ -329,6 +331,14 @@ class Commit:
     def _move_high_watermark(self, log: Log) -> None:
         if self._commits.moves_high_watermark:
             log.raise_high_watermark(log.log_end_offset)
+
+
+def _pool_of(threads: int) -> ThreadPoolExecutor | None:
+    """None where the system has no threads left: the work is then done without them."""
+    try:
+        return started_pool(threads)
+    except RuntimeError:
+        return None
 
 
 def _is_failed_sync(error: BaseException) -> bool:
