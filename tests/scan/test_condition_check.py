@@ -31,6 +31,7 @@ from stratalog.scans.where import parse_where
         ("key = 'a", "a quote in it is not closed"),
         ("offset = 1; DROP TABLE t", "it is 2 statements"),
         ("where offset > 3", "'where' is not expected there"),
+        *((text, "there is no condition in it") for text in (";", "-- offset > 3", "/* x */")),
     ],
 )
 def test_a_condition_that_is_none_is_refused_with_the_word(sql: str, told: str) -> None:

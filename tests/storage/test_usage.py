@@ -179,3 +179,23 @@ def test_a_listing_agrees_with_the_disk_and_counts_hard_links_once(tmp_path: Pat
         found = {path.stat().st_ino: path.stat() for path in tmp_path.rglob("*") if path.is_file()}
         assert usage.total.disk_bytes == sum(each.st_blocks * 512 for each in found.values())
         assert usage.total.files == len(found) + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "owner"),
+    [
+        (f"orders-1.{ID}-future/{BASE}.log", Owner.KAFKA),
+        (f"orders-1.{ID}-future/{BASE}.log", Owner.UNKNOWN),
+        (".stratalog-restoring/orders-0/part", Owner.NONE),
+        (".stratalog-restoring/orders-0/part", Owner.STRATALOG),
+        ("lost+found/x", Owner.NONE),
+    ],
+)
+def test_nobody_is_told_to_remove_what_somebody_may_be_writing(name: str, owner: Owner) -> None:
+    assert the_stay(used(name, owner=owner)).command is None
+
+
+def test_a_move_that_nobody_goes_on_with_can_be_removed() -> None:
+    name = f"orders-1.{ID}-future/{BASE}.log"
+
+    assert the_stay(used(name)).command == f"rm -r /logs/orders-1.{ID}-future"

@@ -32,7 +32,7 @@ def check_condition(sql: str, columns: Sequence[str] = SCAN_COLUMNS) -> None:
     try:
         root = _parsed(sql)
         if root is None:
-            return
+            raise _refused(sql, "there is no condition in it")
         _check_columns(sql, root, columns)
         for each in _sides(root):
             _check_is_condition(sql, each)

@@ -324,7 +324,7 @@ def _reason(kind: UsageKind, place: str, around: Surroundings) -> tuple[str, str
         )
         return why, f"rm -r {path}"
     if kind is UsageKind.OTHERS:
-        return _why_others(place), _free_others(place, path)
+        return _why_others(place), _free_others(place, path, around)
     return _why_leaving(kind, at, around)
 
 
@@ -375,8 +375,8 @@ def _why_staged(place: str, around: Surroundings) -> tuple[str, str | None]:
     from stratalog.storage.moments import moment_text
 
     if place == RESTORING_DIRECTORY:
-        path = shlex.quote(f"{around.log_directory}/{place}")
-        return "a restore that runs, or did not come to its end", f"rm -r {path}"
+        # Without that mark what is there would be taken for a whole directory.
+        return "a restore that runs, or did not come to its end: begin it again", None
     until_ms = around.staged_until_ms.get(place)
     by = "the directory's next owner" if around.owner is Owner.NONE else "the owner"
     if until_ms is None or until_ms <= around.now_ms:
@@ -399,5 +399,9 @@ def _why_others(place: str) -> str:
     return "a partition that the broker's metadata does not know"
 
 
-def _free_others(place: str, path: str) -> str | None:
-    return None if place == REMOTE_INDEX_CACHE else f"rm -r {path}"
+def _free_others(place: str, path: str, around: Surroundings) -> str | None:
+    if place == REMOTE_INDEX_CACHE or place == "lost+found":
+        return None
+    # Who owns the directory may be writing there: without it, Kafka takes the directory offline.
+    is_moving = place.endswith(FUTURE_DIRECTORY) and around.owner is not Owner.NONE
+    return None if is_moving else f"rm -r {path}"
