@@ -18,13 +18,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from typing_extensions import Buffer
+
 from stratalog.config import TopicConfig
 from stratalog.errors import CorruptBatchError, DiskError, RecordError
 from stratalog.records import (
     BatchHeader,
     ProducedBatches,
     SegmentScan,
-    TimeRangeScan,
     keep_batches,
     validate_produced,
 )
@@ -68,7 +69,6 @@ __all__ = [
     "rebase_file",
 ]
 
-_WHOLE_RANGE = 1 << 40
 _CODEC_BITS = 0x07
 
 
@@ -309,18 +309,27 @@ class _PartitionCheck:
                 now_ms=self._now_ms,
             )
             if not header.codec_id and not produced.offsets_count_from_zero:
-                # Compressed ones are refused by then. This one says what is wrong.
-                TimeRangeScan(_WHOLE_RANGE, check_crc=False).feed(batch, 0)
+                # Compressed ones are refused by then, and others written anew, with right offsets.
+                reason = _misnumbered(batch, self._config.index_interval_bytes)
         except CorruptBatchError as error:
             raise StagedFileError(path, header.position, error.reason) from error
         except RecordError as error:
             raise StagedFileError(path, header.position, str(error)) from error
+        if reason is not None:
+            raise StagedFileError(path, header.position, reason)
         # What is stored counts too: in the topic's codec it may be more than what was staged.
         if produced.size_bytes > self._segment_bytes:
             as_stored = " in the codec of compression.type"
             reason = too_large(produced.size_bytes, self._segment_bytes, as_stored)
             raise StagedFileError(path, header.position, reason)
         return produced
+
+
+def _misnumbered(batch: Buffer, index_interval_bytes: int) -> str | None:
+    """Why the offsets that a batch says of its records are not theirs, if so."""
+    scan = SegmentScan(0, index_interval_bytes, no_headers=True)
+    scan.feed(batch)
+    return "its records do not count from 0" if scan.misnumbered_count else scan.fault
 
 
 def _unstageable(header: BatchHeader) -> str | None:
