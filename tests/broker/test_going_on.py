@@ -12,6 +12,7 @@ from stratalog.metadata.producer_ids import PRODUCER_ID_MIN
 from stratalog.metadata.sqlite_store import METADATA_FILE, SqliteMetadataStore
 from stratalog.storage.layout import (
     CLEAN_SHUTDOWN_FILE,
+    LEADER_EPOCH_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
     TopicPartition,
 )
@@ -44,6 +45,18 @@ def test_a_leader_epoch_goes_on_over_starts_and_is_never_below_that_of_the_log(
         broker.close()
         (tmp_path / CLEAN_SHUTDOWN_FILE).unlink()
     assert epochs == [0, 0, 50, 50]
+
+
+def test_a_start_writes_no_epoch_that_the_file_of_a_log_names_already(tmp_path: Path) -> None:
+    broker = opened(tmp_path)
+    create(broker, "orders")
+    broker.close()
+    checkpoint = tmp_path / "orders-0" / LEADER_EPOCH_CHECKPOINT
+    before = checkpoint.stat().st_ino, checkpoint.stat().st_mtime_ns
+    broker = opened(tmp_path)
+    assert epoch_of(broker) == 0
+    broker.close()
+    assert (checkpoint.stat().st_ino, checkpoint.stat().st_mtime_ns) == before
 
 
 def test_a_log_that_ends_below_where_it_was_read_begins_a_new_leader_epoch(tmp_path: Path) -> None:

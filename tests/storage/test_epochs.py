@@ -239,3 +239,42 @@ def test_entries_of_a_file_that_do_not_grow_are_dropped_on_loading() -> None:
     files.put(PATH, b"0\n3\n5 50\n3 10\n4 20\n")
     loaded = LeaderEpochs.load(files, PATH)
     assert loaded.entries == (EpochEntry(3, 10), EpochEntry(4, 20))
+
+
+# --- an epoch that has no batch yet ---------------------------------------------------------------
+
+
+def test_an_epoch_for_later_waits_in_memory_for_the_first_append() -> None:
+    known = epochs((0, 0))
+    before = known._files.operations  # type: ignore[attr-defined]
+    known.assign_later(1, 5)
+    known.flush()
+    assert known._files.operations == before  # type: ignore[attr-defined]
+    assert known.latest_epoch == 1
+    known.flush_before_append()
+    assert known._files.is_synced(PATH)  # type: ignore[attr-defined]
+    assert on_disk(known) == [(0, 0), (1, 5)]
+
+
+def test_assigning_an_epoch_again_writes_it_if_it_was_left_for_later() -> None:
+    known = epochs((0, 0))
+    known.assign_later(1, 5)
+    known.assign(1, 5)
+    assert on_disk(known) == [(0, 0), (1, 5)]
+
+
+def test_an_epoch_that_the_file_names_already_is_not_written_again() -> None:
+    loaded = LeaderEpochs.load(epochs((0, 0), (1, 5))._files, PATH)
+    loaded.truncate_from_end(5)
+    assert loaded.is_behind_end
+    loaded.assign_later(1, 5)
+    assert not loaded.is_dirty
+    assert not loaded.is_behind_end
+
+
+def test_an_epoch_for_later_does_not_hide_that_the_file_names_another() -> None:
+    loaded = LeaderEpochs.load(epochs((0, 0), (1, 5))._files, PATH)
+    loaded.truncate_from_end(5)
+    loaded.assign_later(2, 5)
+    loaded.flush_before_append()
+    assert on_disk(loaded) == [(0, 0), (2, 5)]

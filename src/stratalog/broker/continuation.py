@@ -13,9 +13,7 @@ from math import inf
 from stratalog.metadata import PartitionChange, PartitionMetadata
 from stratalog.metadata.following import FollowedController
 from stratalog.metadata.sqlite_store import SqliteMetadataStore
-from stratalog.storage.checkpoint import EpochEntry
 from stratalog.storage.directory import LogDirectory, for_each_online
-from stratalog.storage.epochs import assign_together
 from stratalog.storage.layout import CLEAN_SHUTDOWN_FILE, TopicPartition
 from stratalog.storage.log import Log
 from stratalog.storage.manager import LogManager
@@ -37,7 +35,8 @@ def read_before(
 def go_on_with_epochs(
     store: SqliteMetadataStore, logs: LogManager, was_read: Mapping[TopicPartition, float]
 ) -> None:
-    """Continue the newest epoch that the store or the log knows, or begin one; durably in both."""
+    """Continue the newest epoch that the store or the log knows, or begin one: durably in the
+    store, and in a log with its first batch."""
     led = [log for log in logs if _is_led(store, log.topic_partition)]
     newest = {log.topic_partition: _newest_epoch(store, log) for log in led}
     short = [key for log in led if log.log_end_offset < was_read.get(key := log.topic_partition, 0)]
@@ -82,12 +81,10 @@ def _above(
 
 
 def _assign_epochs(store: SqliteMetadataStore, directory: LogDirectory) -> None:
-    wanted = []
     for key, log in directory.logs.items():
         partition = store.image.topics[key.topic].partitions[key.partition]
         if partition.leader == store.image.node_id:
-            wanted.append((log.epochs, EpochEntry(partition.leader_epoch, log.log_end_offset)))
-    assign_together(directory.files, directory.path, wanted)
+            log.epochs.assign_later(partition.leader_epoch, log.log_end_offset)
 
 
 def go_on_with_producer_ids(store: SqliteMetadataStore, logs: LogManager) -> None:

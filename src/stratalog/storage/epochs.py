@@ -6,11 +6,10 @@ the two histories part.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stratalog.storage.checkpoint import EpochEntry, format_epochs, read_epochs, write_epochs
-from stratalog.storage.files import FileSystem, replace_files
+from stratalog.storage.checkpoint import EpochEntry, read_epochs, write_epochs
+from stratalog.storage.files import FileSystem
 
 UNDEFINED_EPOCH = -1
 UNDEFINED_OFFSET = -1
@@ -26,23 +25,26 @@ class LeaderEpochs:
     """The cache, and the file behind it.
 
     ``assign`` and ``clear`` are durable when they return, before any byte of the new epoch is
-    written; who assigns many at once syncs the file system instead. Truncations only mark it:
-    ``flush`` writes them, since a stale entry beyond the log end is dropped again at the next
-    start.
+    written; who assigns many at once syncs the file system instead, or leaves the file to the
+    first append with ``assign_later``. Truncations only mark it: ``flush`` writes them, since a
+    stale entry beyond the log end is dropped again at the next start.
     """
 
     def __init__(self, files: FileSystem, path: str, entries: list[EpochEntry]) -> None:
         self._files = files
         self._path = path
         self._entries = entries
+        self._in_file = entries
         self._dirty = False
-        self._is_file_ahead = False
+        self._is_behind_end = False
 
     @classmethod
     def load(cls, files: FileSystem, path: str) -> "LeaderEpochs":
         loaded = cls(files, path, [])
-        for entry in read_epochs(files, path):
-            loaded._assign(entry, durable=False)
+        found = read_epochs(files, path)
+        for entry in found:
+            loaded._entries = loaded._with(entry) or loaded._entries
+        loaded._in_file = found
         return loaded
 
     @property
@@ -58,23 +60,30 @@ class LeaderEpochs:
         return self._dirty
 
     @property
-    def is_file_ahead(self) -> bool:
-        """Whether the file may name an epoch behind the log's end: it has to be written before
-        anything is appended there."""
-        return self._is_file_ahead
+    def is_behind_end(self) -> bool:
+        """Whether file and memory may differ in what they say of the offsets behind the log's end:
+        the file has to be written before anything is appended there."""
+        return self._is_behind_end
 
     def assign(self, epoch: int, start_offset: int, *, is_synced: bool = True) -> None:
         assert epoch >= 0, f"leader epoch {epoch} is negative"
         assert start_offset >= 0, f"start offset {start_offset} is negative"
-        self._assign(EpochEntry(epoch, start_offset), durable=True, is_synced=is_synced)
-
-    def _assign(self, entry: EpochEntry, *, durable: bool, is_synced: bool = True) -> None:
-        assigned = self._with(entry)
-        if assigned is None:
-            return
-        if durable:
+        assigned = self._with(EpochEntry(epoch, start_offset))
+        if assigned is not None:
             self._write(assigned, is_synced=is_synced)
-        self._entries = assigned
+            self._entries = assigned
+        elif self._is_behind_end:
+            self._write(self._entries, is_synced=is_synced)
+
+    def assign_later(self, epoch: int, log_end_offset: int) -> None:
+        """An epoch that begins at the log's end, in memory: ``flush_before_append`` makes it
+        durable. An epoch without batches is nothing that a crash may not take."""
+        assigned = self._with(EpochEntry(epoch, log_end_offset))
+        if assigned is not None:
+            self._entries = assigned
+            self._is_behind_end = True
+        if self._entries == self._in_file:
+            self._dirty = self._is_behind_end = False
 
     def _with(self, entry: EpochEntry) -> list[EpochEntry] | None:
         """The entries with another one; None if they say so already."""
@@ -113,7 +122,7 @@ class LeaderEpochs:
         """Forget epochs that begin at or after ``end_offset``."""
         kept = [entry for entry in self._entries if entry.start_offset < end_offset]
         if len(kept) < len(self._entries):
-            self._is_file_ahead = True
+            self._is_behind_end = True
         self.replace(kept)
 
     def truncate_from_start(self, start_offset: int) -> None:
@@ -139,19 +148,12 @@ class LeaderEpochs:
         if self._dirty:
             self._write(self._entries)
 
+    def flush_before_append(self) -> None:
+        """Make durable what the file says of the offsets that the next batch gets."""
+        if self._is_behind_end:
+            self._write(self._entries)
+
     def _write(self, entries: list[EpochEntry], *, is_synced: bool = True) -> None:
         write_epochs(self._files, self._path, entries, is_synced=is_synced)
-        self._dirty = self._is_file_ahead = False
-
-
-def assign_together(
-    files: FileSystem, root: str, wanted: Sequence[tuple[LeaderEpochs, EpochEntry]]
-) -> None:
-    """Assign epochs to many logs below ``root``, durably, for the price of two syncs."""
-    assigned = [(each, entries) for each, entry in wanted if (entries := each._with(entry))]
-    if not assigned:
-        return
-    replace_files(files, root, {each._path: format_epochs(found) for each, found in assigned})
-    for each, entries in assigned:
-        each._entries = entries
-        each._dirty = each._is_file_ahead = False
+        self._in_file = entries
+        self._dirty = self._is_behind_end = False

@@ -21,7 +21,7 @@ import os
 import shutil
 import stat
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
@@ -389,21 +389,6 @@ def replace_file(files: FileSystem, path: str, content: bytes, *, is_synced: boo
     files.rename(temporary, path)
     if is_synced:
         files.sync_directory(os.path.dirname(path))
-
-
-def replace_files(files: FileSystem, root: str, contents: Mapping[str, bytes]) -> None:
-    """The same for many files below ``root``, with two syncs of its file system in all."""
-    for path, content in contents.items():
-        files.unlink(path + ".tmp", missing_ok=True)
-        file = files.open(path + ".tmp", create=True)
-        try:
-            file.write_at(0, [content])
-        finally:
-            file.close()
-    files.sync_file_system(root)
-    for path in contents:
-        files.rename(path + ".tmp", path)
-    files.sync_file_system(root)
 
 
 def make_way(files: FileSystem, path: str) -> None:

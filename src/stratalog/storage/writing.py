@@ -112,8 +112,8 @@ def _put(log: "Log", batches: Batches, plan: ProducerChanges, now_ms: int) -> No
         if header.partition_leader_epoch != latest_epoch:
             _assign_epoch(log, header)
             latest_epoch = log.epochs.latest_epoch
-    if log.epochs.is_file_ahead:
-        log.epochs.flush()
+    if log.epochs.is_behind_end:
+        log.epochs.flush_before_append()
     active = log.segments.active
     end_bytes = active.size_bytes + batches.size_bytes
     size_max, offset_max, timestamp_max_ms = active.room

@@ -159,8 +159,7 @@ class AppendWork:
         if self._flush is not None:
             log.complete_flush(self._flush)
         log.resume_appends()
-        if self._leader_epoch != log.epochs.latest_epoch:
-            log.epochs.assign(self._leader_epoch, self._first_offset)
+        log.epochs.assign(self._leader_epoch, self._first_offset)
         self.way.apply()
 
     def complete(self) -> None:
