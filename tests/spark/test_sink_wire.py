@@ -319,7 +319,7 @@ def test_a_broker_that_is_not_there_is_told_with_its_address_before_any_task_run
                 "kafka.sasl.username": "nobody",
                 "kafka.sasl.password": "s3cret",
             },
-            "SASL Handshake not supported by broker",
+            "SASL PLAIN mechanism handshake failed",
         ),
     ],
 )

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from stratalog.directories.known_directory import learn_directory
 from stratalog.directories.topic_configs import KnownTopic
 from stratalog.storage.files import FileSystem
 
@@ -34,6 +33,9 @@ class TopicFacts:
 
 def find_topic_facts(files: FileSystem, log_dir: str) -> TopicFacts:
     """Metadata that is not there, or cannot be read, tells nothing."""
+    # Imported when a scan has to know: most tasks of a scan do not.
+    from stratalog.directories.known_directory import learn_directory
+
     known = learn_directory(files, log_dir)
     default = {**(known.server_configs or {}), **known.dynamic_configs}.get(_BROKER_POLICY, "")
     topics = {name: topic for name, topic in known.topics.items() if not topic.is_held}
