@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import uuid
 from collections.abc import Iterable, Iterator
 from itertools import count
 from pathlib import Path
@@ -30,6 +31,9 @@ from stratalog.errors import (
 )
 from stratalog.records import Codec, build_batch, read_headers
 from stratalog.records.columns import StoredRecord
+from stratalog.storage.checkpoint import write_topic_id
+from stratalog.storage.files import OsFileSystem
+from stratalog.storage.layout import PARTITION_METADATA
 from stratalog.storage.reading import Isolation
 
 GOLDEN = Path(__file__).parent / "interop" / "golden" / "kafka.tar.xz"
@@ -378,6 +382,18 @@ def test_what_a_broker_has_left_of_a_topics_settings_counts_below_what_is_named(
         starts = {name: logs.log(name).start_offset for name, _ in logs.partitions()}
 
     assert starts == {"kept": 0, "named": 0, "old": 3}
+
+
+def test_settings_of_another_topic_of_that_name_are_not_a_topics_own(tmp_path: Path) -> None:
+    leave(tmp_path, {"orders": {"retention.ms": "9"}, "clicks": {"retention.ms": "9"}})
+    write_topic_id(OsFileSystem(), str(tmp_path / "orders-0" / PARTITION_METADATA), uuid.uuid4())
+
+    with stratalog.open_directory(tmp_path, config={"log.initial.task.delay.ms": "0"}) as logs:
+        assert logs.held_topics == ["orders"]
+        logs.maintain()
+        starts = {name: logs.log(name).start_offset for name, _ in logs.partitions()}
+
+    assert starts == {"orders": 0, "clicks": 3}
 
 
 def test_settings_that_are_named_later_count_from_then_on(tmp_path: Path) -> None:

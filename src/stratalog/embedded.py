@@ -78,15 +78,19 @@ def open_directory(
         transaction_partition_verification_enable=False,
     )
     # A moment of every import otherwise, and only needed here.
-    from stratalog.directories.known_directory import learn_directory
+    from stratalog.directories.known_directory import learn_directory, strangers_in
     from stratalog.metadata.server_configs import over_noted
 
     known = learn_directory(OsFileSystem(), str(place.absolute()))
     noted = known.server_configs
     server = broker if noted is None else over_noted(broker, noted)
     configs = known.topic_configs(server if settings else None)
-    chosen = {name: configs.of(name, given).config for name, given in (topics or {}).items()}
-    for name in known.topics:
+    strangers = strangers_in(OsFileSystem(), str(place.absolute()), known)
+    chosen = {
+        name: configs.of(name, given, is_stranger=name in strangers).config
+        for name, given in (topics or {}).items()
+    }
+    for name in known.topics.keys() - strangers:
         if name not in chosen and (found := configs.of(name)).is_known:
             chosen[name] = found.config
     return LogsDirectory(broker, chosen, show_progress)

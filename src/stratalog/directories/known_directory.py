@@ -117,6 +117,20 @@ def not_compacted_topics(log_dir: str) -> frozenset[str]:
     return frozenset(name for name, each in found if not each.is_held and not each.config.compact)
 
 
+def strangers_in(files: FileSystem, log_dir: str, known: KnownDirectory) -> frozenset[str]:
+    """Topics of which a replica in ``log_dir`` says that it is of another topic than the ``known``
+    one of that name: what is known does not count for it."""
+    if not known.topics:
+        return frozenset()
+    ids = {name: topic.topic_id for name, topic in known.topics.items() if topic.topic_id}
+    found = find_directory(LogDirectory(ReadOnlyFileSystem(files), log_dir))
+    return frozenset(
+        each.topic
+        for each in found.replicas
+        if each.topic_id is not None and ids.get(each.topic, each.topic_id) != each.topic_id
+    )
+
+
 def topic_id_in(files: FileSystem, directory: str) -> str:
     """What a replica's own file says, in Kafka's text form; empty where that says nothing."""
     try:
