@@ -21,6 +21,7 @@ from small_logs import (
 
 from stratalog.storage.check import check
 from stratalog.storage.check_replica import ReplicaCheck
+from stratalog.storage.files import remove_tree
 from stratalog.storage.janitor import Janitor
 from stratalog.storage.kept_cuts import KEPT_BYTES_MAX, KEPT_MS, KeptCut, KeptCuts
 from stratalog.storage.log import Log
@@ -93,6 +94,12 @@ def test_a_cut_is_told_with_its_offset_its_reason_and_its_files() -> None:
     again = opened(files, recovery_point=10)
     assert report(again).cut is None
     assert again.recovery_cuts == (cut,), "as long as it is kept"
+
+
+def test_a_cut_is_told_at_once_where_nothing_of_our_own_lay_beside_the_log() -> None:
+    files = broken(5)
+    remove_tree(files, f"{DIRECTORY}/.stratalog")
+    assert len(opened(files, recovery_point=4).recovery_cuts) == 1
 
 
 def test_a_check_finds_nothing_wrong_with_a_log_that_was_cut_and_reports_the_cut() -> None:

@@ -181,7 +181,8 @@ class _Loading:
             own=self.own,
             mirrored_start=mirrored_start,
             report=self.report,
-            recovery_cuts=self.cuts.settled() if self.own.exists else (),
+            # A cut may have made the first file of our own.
+            recovery_cuts=self.cuts.settled() if self.own.exists or self.report.cut else (),
         )
 
     def _settle_segments(self, clean: bool, recovery_point: int) -> Segments:
