@@ -412,3 +412,18 @@ def test_a_disk_that_really_fills_up_refuses_appends_and_loses_nothing() -> None
     assert log.append_as_leader(produced("more")).first_offset == end_offset
     log.update_high_watermark(log.log_end_offset)
     assert len(readable(log)) == end_offset // 2 + 1
+
+
+def test_what_was_flushed_before_a_partition_was_moved_is_not_cut_after_a_start() -> None:
+    files = SimulatedFileSystem()
+    logs = started(files, "/a", "/b")
+    log = fill(logs.create(ORDERS, directory="/a"))
+    end_offset = log.log_end_offset
+    logs.shutdown()
+    files.rename("/a/orders-0", "/b/orders-0")
+    started(files, "/a", "/b")
+
+    files = files.after_crash(CrashMode.KEEP_ALL)
+    files.flip(f"/b/orders-0/{0:020d}.log", 70, 0x10)
+
+    assert started(files, "/a", "/b").get(ORDERS).log_end_offset == end_offset

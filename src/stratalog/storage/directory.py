@@ -291,8 +291,14 @@ class LogDirectory:
         self._write(self.plan_recovery_points())
 
     def begin_recovery_points(self) -> None:
-        """From now on a log without an entry is a new one."""
-        if not self.files.exists(self._file(RECOVERY_POINT_CHECKPOINT)):
+        """From now on a log without an entry is a new one, and not one that was moved here: what
+        was flushed of that is never cut."""
+        known = self.recovery_points()
+        if known is None:
+            is_due = not self.files.exists(self._file(RECOVERY_POINT_CHECKPOINT))
+        else:
+            is_due = not self.logs.keys() <= known.keys()
+        if is_due:
             self.checkpoint_recovery_points()
 
     def plan_recovery_points(self) -> "Checkpoint":
