@@ -430,3 +430,19 @@ def test_a_directory_of_an_older_release_without_an_id_is_served_once_restored(
 
     with running_broker(copy) as broker:
         assert consumed(broker.bootstrap_server, "orders") == [0, 1, 2]
+
+
+def test_topics_are_made_by_no_broker_of_another_cluster(tmp_path: Path) -> None:
+    source, target = tmp_path / "logs", tmp_path / "backups"
+    with running_broker(source) as broker:
+        produced(broker.bootstrap_server, "orders", 4)
+    backed_up(source, target)
+    with running_broker(tmp_path / "a"), running_broker(tmp_path / "b") as other:
+        done = stratalog(
+            *("log", "restore", target, "--log-dir", tmp_path / "a"),
+            *("--bootstrap-server", other.bootstrap_server),
+        )
+
+    assert "is of cluster" in done.stderr
+    assert done.exit_code == 2
+    assert not (tmp_path / "b" / "orders-0").exists()

@@ -32,6 +32,8 @@ from stratalog.cli.values import parse_moment
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from confluent_kafka.admin import AdminClient
+
     from stratalog.handover.backing_up import BackupResult
     from stratalog.metadata.topics import NewTopic
     from stratalog.storage.backup.checking import BackupCheck
@@ -332,7 +334,10 @@ def restore(
                     plan,
                     log_dir,
                     make_topics=lambda wanted: _make_topics(
-                        wanted, bootstrap_server or _endpoint(log_dir), command_config
+                        wanted,
+                        bootstrap_server or _endpoint(log_dir),
+                        command_config,
+                        log_dir=log_dir,
                     ),
                     delete_topics=lambda names: _delete_topics(
                         names, bootstrap_server or _endpoint(log_dir), command_config
@@ -354,11 +359,18 @@ def _endpoint(log_dir: str) -> str:
 
 
 def _make_topics(
-    wanted: "Sequence[NewTopic]", bootstrap_server: str, command_config: str | None
+    wanted: "Sequence[NewTopic]",
+    bootstrap_server: str,
+    command_config: str | None,
+    *,
+    log_dir: str | None = None,
 ) -> None:
+    """``log_dir`` is where they are to be."""
     from confluent_kafka import admin
 
     client = connection(bootstrap_server, command_config).admin()
+    if log_dir is not None:
+        _refuse_other_cluster(client, log_dir)
     asked = [
         admin.NewTopic(
             each.name,
@@ -372,6 +384,21 @@ def _make_topics(
         futures = client.create_topics(asked, request_timeout=REQUEST_SECONDS)
     for name, future in futures.items():
         answer_of(future, f"Creating topic {name}")
+
+
+def _refuse_other_cluster(client: "AdminClient", log_dir: str) -> None:
+    """Topics that are made elsewhere would stay there, empty."""
+    from stratalog.storage.directory import LogDirectory
+    from stratalog.storage.files import OsFileSystem
+
+    identity = LogDirectory(OsFileSystem(), log_dir).identity()
+    with told("Asking for the cluster"):
+        cluster_id = client.list_topics(timeout=REQUEST_SECONDS).cluster_id
+    if identity is not None and cluster_id != identity.cluster_id:
+        raise UsageError(
+            f"{log_dir} is of cluster {identity.cluster_id}, and the broker that "
+            f"--bootstrap-server names is of {cluster_id}: name the one that runs on {log_dir}."
+        )
 
 
 def _delete_topics(
