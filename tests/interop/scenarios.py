@@ -8,6 +8,7 @@ broker answered, so that our own log can be given the very same appends in the s
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 
 from batches import GZIP, LZ4, NONE, SNAPPY, ZSTD, Record, make_batch, walk
@@ -216,6 +217,15 @@ def garbled(partition_dir: Path) -> None:
     log.write_bytes(data)
 
 
+def garbled_inside(partition_dir: Path) -> None:
+    """One flipped bit in a batch of the last life. Two valid batches and a segment follow it."""
+    *_, log, _last = sorted(partition_dir.glob("*.log"))
+    data = bytearray(log.read_bytes())
+    *_, end, _, _ = accumulate(len(batch) for _, batch in walk(bytes(data)))
+    data[end - 5] ^= 0x10
+    log.write_bytes(data)
+
+
 def indexes_lost(partition_dir: Path) -> None:
     """Every index gone."""
     for file in partition_dir.iterdir():
@@ -280,6 +290,7 @@ SCENARIOS = (
     Scenario("torn-tail", LIVES, SMALL_SEGMENTS, torn),
     Scenario("zero-tail", LIVES, SMALL_SEGMENTS, zeroed),
     Scenario("garbled-tail", LIVES, SMALL_SEGMENTS, garbled),
+    Scenario("garbled-inside", LIVES, SMALL_SEGMENTS, garbled_inside),
     Scenario("lost-epochs", LIVES, damage=epochs_lost),
     Scenario("lost-indexes", (transactions, a_little, many_batches), SMALL_SEGMENTS, indexes_lost),
 )
