@@ -56,6 +56,18 @@ def test_a_flush_syncs_the_log_then_its_indexes_then_the_directory_of_a_new_segm
     assert log.recovery_point == 2
 
 
+def test_an_abort_is_synced_even_if_its_file_was_let_go_of_before_the_flush(
+    make_log: MakeLog,
+) -> None:
+    log = make_log()
+    append_transactional(log, 7, 0)
+    end_transaction(log, 7, commit=False)
+    number = disk_of(log).operations
+    log.segments.active.release()
+    log.flush()
+    assert f"{0:020d}.txnindex" in synced(log, number)
+
+
 def test_the_directory_is_not_synced_again_for_a_segment_whose_name_is_durable(
     make_log: MakeLog,
 ) -> None:

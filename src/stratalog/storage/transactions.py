@@ -59,6 +59,7 @@ class TransactionIndex:
         self._file: File | None = None
         self._size_bytes = -1
         self._last_offset = -1
+        self._is_appended_to = False
 
     def _open(self) -> File:
         if self._file is None:
@@ -74,6 +75,7 @@ class TransactionIndex:
                 self.path,
                 f"an abort at {aborted.last_offset} does not follow the one at {self._last_offset}",
             )
+        self._is_appended_to = True
         self._open().write_at(self._size_bytes, [aborted.encode()])
         self._size_bytes += self.entry_size
         self._last_offset = aborted.last_offset
@@ -147,8 +149,9 @@ class TransactionIndex:
                 )
 
     def file_to_sync(self) -> File | None:
-        """The file, if this process has had it open."""
-        return self._file
+        """The file, if it is open. This is no hint: one that was appended to is opened again if it
+        was let go of before a flush."""
+        return self._open() if self._is_appended_to else self._file
 
     def release(self) -> None:
         """Let go of the file; the next use opens it again."""
