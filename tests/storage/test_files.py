@@ -381,3 +381,32 @@ def test_a_map_that_finds_no_descriptor_is_made_later(tmp_path: Path) -> None:
     with no_descriptors(), pytest.raises(TooManyOpenFilesError):
         file.map(7)
     assert bytes(memoryview(file.map(7))) == b"entries"
+
+
+@pytest.mark.parametrize(
+    ("number", "failures", "is_renamed"),
+    [(errno.ENOMEM, 5, True), (errno.ENOMEM, 1_000, False), (errno.EIO, 1, False)],
+)
+def test_a_rename_that_the_system_has_no_memory_for_is_tried_again(
+    number: int,
+    failures: int,
+    is_renamed: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.touch()
+    rename, left = os.rename, [OSError(number, os.strerror(number))] * failures
+
+    def starved(one: str, other: str) -> None:
+        if left:
+            raise left.pop()
+        rename(one, other)
+
+    monkeypatch.setattr(os, "rename", starved)
+    if is_renamed:
+        OsFileSystem().rename(str(source), str(target))
+    else:
+        with pytest.raises(DiskError):
+            OsFileSystem().rename(str(source), str(target))
+    assert (source.exists(), target.exists()) == (not is_renamed, is_renamed)

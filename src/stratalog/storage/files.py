@@ -34,6 +34,7 @@ from stratalog.storage.os_errors import disk_error
 
 # For syncfs and sync_file_range, which the os module lacks.
 _libc = ctypes.CDLL(None, use_errno=True)
+_RENAMES_MAX = 20
 _BLOCK_BYTES = 512  # the unit of st_blocks, whatever blocks the file system has
 _SYNC_FILE_RANGE_WRITE = 2
 _SYNC_FILE_RANGE_WAITED_FOR = 1 | _SYNC_FILE_RANGE_WRITE | 4  # before it, and behind it
@@ -301,10 +302,17 @@ class OsFileSystem:
             raise disk_error("rmdir", path, error) from error
 
     def rename(self, source: str, target: str) -> None:
-        try:
-            os.rename(source, target)
-        except OSError as error:
-            raise disk_error("rename", source, error) from error
+        # Most callers have begun what they cannot take back. A rename that fails has done nothing,
+        # and the system's memory comes back: it is tried again before anything is given up.
+        for left in reversed(range(_RENAMES_MAX)):
+            try:
+                os.rename(source, target)
+            except OSError as error:
+                if left == 0 or error.errno != errno.ENOMEM:
+                    raise disk_error("rename", source, error) from error
+                os.sched_yield()
+            else:
+                return
 
     def unlink(self, path: str, *, missing_ok: bool = False) -> None:
         try:
