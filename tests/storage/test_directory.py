@@ -271,6 +271,43 @@ def test_the_entries_of_logs_that_could_not_be_opened_are_kept() -> None:
     assert read_offsets(files, path) == {ORDERS: 6, TopicPartition("broken", 0): 17}
 
 
+def test_a_checkpoint_that_says_what_its_file_says_is_not_written_again() -> None:
+    directory = LogDirectory(disk(), PATH)
+    log = with_log(directory)
+    directory.checkpoint_high_watermarks()
+    before = directory.files.operations  # type: ignore[attr-defined]
+    directory.checkpoint_high_watermarks()
+    assert directory.files.operations == before  # type: ignore[attr-defined]
+    log.append_as_leader(produced("more"))
+    log.update_high_watermark(log.log_end_offset)
+    directory.checkpoint_high_watermarks()
+    assert directory.high_watermarks() == {ORDERS: log.log_end_offset}
+
+
+def test_a_checkpoint_whose_file_was_taken_away_is_written_again() -> None:
+    files = disk()
+    directory = LogDirectory(files, PATH)
+    log = with_log(directory)
+    directory.checkpoint_high_watermarks()
+    files.unlink(f"{PATH}/replication-offset-checkpoint")
+    directory.checkpoint_high_watermarks()
+    assert directory.high_watermarks() == {ORDERS: log.log_end_offset}
+
+
+def test_after_a_write_that_failed_nobody_takes_the_file_to_say_what_it_said_before() -> None:
+    files = disk()
+    directory = LogDirectory(files, PATH)
+    log = with_log(directory)
+    directory.checkpoint_recovery_points()
+    log.flush()
+    files.fail(lambda each: each.kind == "sync_directory", errno.ENOSPC)  # the name is there
+    with pytest.raises(DiskFullError):
+        directory.checkpoint_recovery_points()
+    log.recovery_point = 0
+    directory.checkpoint_recovery_points()
+    assert directory.recovery_points() == {ORDERS: 0}
+
+
 def test_a_checkpoint_that_the_disk_refuses_takes_the_directory_offline_and_says_why() -> None:
     files = disk()
     directory = LogDirectory(files, PATH)

@@ -13,7 +13,7 @@ import json
 import os
 import threading
 import uuid
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -69,6 +69,8 @@ class WritingOrder:
         self.guard = threading.Lock()
         self.written = 0
         self.keys: Container[TopicPartition] = ()
+        # What this process has written last, if it is certain that the file says so.
+        self.content: Mapping[TopicPartition, int] | None = None
         self._numbers = count(1)
 
     def next_number(self) -> int:
@@ -77,7 +79,8 @@ class WritingOrder:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Offsets as they were when it was planned, to be written by whatever thread may wait."""
+    """Offsets as they were when it was planned, to be written by whatever thread may wait. What the
+    file says already is not written again: of an idle broker's logs nothing is."""
 
     files: FileSystem
     path: str
@@ -88,7 +91,10 @@ class Checkpoint:
     def write(self) -> None:
         with self.order.guard:
             if self.number > self.order.written:
-                write_offsets(self.files, self.path, self.offsets)
+                if self.offsets != self.order.content or not self.files.exists(self.path):
+                    self.order.content = None
+                    write_offsets(self.files, self.path, self.offsets)
+                    self.order.content = self.offsets
                 self.order.written = self.number
                 self.order.keys = self.offsets.keys()
 
