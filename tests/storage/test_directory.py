@@ -11,6 +11,7 @@ from stratalog.storage.checkpoint import format_id, read_offsets
 from stratalog.storage.context import DiskState, LogContext
 from stratalog.storage.directory import Identity, LogDirectory
 from stratalog.storage.handles import HandleCache
+from stratalog.storage.janitor import Janitor
 from stratalog.storage.layout import TopicPartition
 from stratalog.storage.log import Log
 from stratalog.storage.recovery import open_log
@@ -306,6 +307,20 @@ def test_after_a_write_that_failed_nobody_takes_the_file_to_say_what_it_said_bef
     log.recovery_point = 0
     directory.checkpoint_recovery_points()
     assert directory.recovery_points() == {ORDERS: 0}
+
+
+def test_only_logs_with_files_to_remove_are_asked_until_the_last_of_them_is_gone() -> None:
+    directory = LogDirectory(disk(), PATH)
+    log = with_log(directory)
+    janitor = Janitor(directory.files, is_threaded=False)
+    waste = directory.state.with_waste
+    assert waste == set()
+    log.pending_deletes.add([f"{PATH}/a"], 5)
+    log.pending_deletes.add([f"{PATH}/b"], 9)
+    directory.remove_due(janitor, 5, is_last=False)
+    assert (waste, len(log.pending_deletes)) == ({ORDERS}, 1)
+    directory.remove_due(janitor, 9, is_last=False)
+    assert (waste, len(log.pending_deletes)) == (set(), 0)
 
 
 def test_a_checkpoint_that_the_disk_refuses_takes_the_directory_offline_and_says_why() -> None:

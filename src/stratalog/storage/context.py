@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from stratalog.clock import Clock, SystemClock
 from stratalog.storage.files import FileSystem, OsFileSystem
 from stratalog.storage.handles import HandleCache
+from stratalog.storage.layout import TopicPartition
 from stratalog.storage.sync_failures import SyncFailures
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class DirectoryState:
     check_after_bytes: int = 2**63 - 1
     unchecked_bytes: int = 0
     syncs: SyncFailures = field(default_factory=SyncFailures)
+    # Its logs that have files to be removed some time.
+    with_waste: set[TopicPartition] = field(default_factory=set)
 
     def appended(self, size_bytes: int) -> None:
         if self.refused:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from stratalog.storage.files import FileSystem
+from stratalog.storage.layout import TopicPartition
 
 # When all that waits is due.
 FOREVER_MS = 2**63 - 1
@@ -20,8 +21,15 @@ class DeletedFiles(NamedTuple):
 
 
 class PendingDeletes:
-    def __init__(self, files: FileSystem) -> None:
+    """Of one log, which is noted in ``with_waste`` when something begins to wait: a look for what
+    is due costs by the logs that have something."""
+
+    def __init__(
+        self, files: FileSystem, log: TopicPartition, with_waste: set[TopicPartition]
+    ) -> None:
         self._files = files
+        self._log = log
+        self._with_waste = with_waste
         self._waiting: list[DeletedFiles] = []
 
     def __len__(self) -> int:
@@ -36,6 +44,7 @@ class PendingDeletes:
     ) -> None:
         if paths:
             self._waiting.append(DeletedFiles(due_ms, paths, start_offset, end_offset))
+            self._with_waste.add(self._log)
 
     def take_due(self, now_ms: int) -> list[str]:
         """The files whose time has come; it is for the caller to unlink them."""

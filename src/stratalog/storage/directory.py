@@ -31,6 +31,7 @@ from stratalog.errors import (
 from stratalog.storage.checkpoint import format_id, parse_id, read_offsets, write_offsets
 from stratalog.storage.context import DirectoryState, DiskState
 from stratalog.storage.files import DirectoryLock, FileSystem, read_file, replace_file
+from stratalog.storage.janitor import Janitor
 from stratalog.storage.layout import (
     CLEAN_SHUTDOWN_FILE,
     CLEANER_CHECKPOINT,
@@ -327,6 +328,16 @@ class LogDirectory:
         except DiskError:
             del self.logs[key]
             raise
+
+    def remove_due(self, janitor: Janitor, now_ms: int, *, is_last: bool) -> None:
+        """Let ``janitor`` remove the files of logs that were deleted long enough ago."""
+        with_waste = self.state.with_waste
+        for key in sorted(with_waste):
+            log = self.logs.get(key)
+            if log is not None:
+                log.remove_due(janitor, now_ms, is_last=is_last)
+            if log is None or not log.has_waste:
+                with_waste.discard(key)
 
     def checkpoint_log_start_offsets(self) -> None:
         self._write(self.plan_log_start_offsets())

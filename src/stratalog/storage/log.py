@@ -50,7 +50,10 @@ class Log(LogState):
         self, directory: str, config: TopicConfig, context: LogContext, loaded: LoadedLog
     ) -> None:
         super().__init__(directory, config, context, loaded)
-        self.pending_deletes = PendingDeletes(context.files)
+        with_waste = context.directory_state.with_waste
+        self.pending_deletes = PendingDeletes(context.files, self.topic_partition, with_waste)
+        if self.recovery_cuts:
+            with_waste.add(self.topic_partition)
         self._closed = False
         self._paused = ""  # why nothing is appended for now
         # What is asked of produced batches: who checks them ahead does so by these.
@@ -299,6 +302,10 @@ class Log(LogState):
     def run_deletes(self, now_ms: int) -> None:
         """Unlink the files whose time has come."""
         self.pending_deletes.run(now_ms)
+
+    @property
+    def has_waste(self) -> bool:
+        return self.pending_deletes.is_waiting or bool(self.recovery_cuts)
 
     def remove_due(self, janitor: Janitor, now_ms: int, *, is_last: bool = False) -> None:
         """Let ``janitor`` remove the files whose time has come, or with ``is_last`` whatever was

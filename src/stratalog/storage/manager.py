@@ -433,11 +433,9 @@ class LogManager:
         """Unlink what was deleted long enough ago; with ``is_last`` all, but for what is leased."""
         self._janitor.report()
         self.leases.run(now_ms)
-        for log in self:
-            if log.pending_deletes.is_waiting or log.recovery_cuts:
-                log.remove_due(self._janitor, now_ms, is_last=is_last)
         self._deleted.remove_due(FOREVER_MS if is_last else now_ms)
         for directory in self.directories:
+            directory.remove_due(self._janitor, now_ms, is_last=is_last)
             self._deleted.remove_half_made(directory)
 
     def expire_producers(self, now_ms: int) -> None:
