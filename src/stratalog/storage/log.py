@@ -339,14 +339,23 @@ class Log(LogState):
 
     def close(self) -> None:
         """Flush and close cleanly: the next start need not recover this log."""
+        if self.begin_close():
+            self.flush(include_empty_active=True)
+            self.finish_close()
+
+    def begin_close(self) -> bool:
+        """The last index entries, to be flushed with the rest; False if that is of no use."""
         if self._closed:
-            return
+            return False
         if self._failure is not None or self.is_damaged:
             self.abandon()
-            return
+            return False
         self.segments.active.finish_indexes()
-        self.flush(include_empty_active=True)
-        self.maybe_snapshot(durable=True)
+        return True
+
+    def finish_close(self, *, is_synced: bool = True) -> None:
+        """After the flush; with ``is_synced=False`` the caller syncs the file system next."""
+        self.maybe_snapshot(durable=is_synced)
         self.epochs.flush()
         self.segments.active.close()
         self.abandon()

@@ -279,9 +279,14 @@ class LogState:
         return self.unflushed_messages > 0 and now_ms - self.last_flush_ms >= self.config.flush_ms
 
     def plan_flush(
-        self, *, include_empty_active: bool = False, indexes_may_lag: bool = False
+        self,
+        *,
+        include_empty_active: bool = False,
+        indexes_may_lag: bool = False,
+        is_synced_at_once: bool = False,
     ) -> FlushTask | None:
-        """What to sync so that everything appended so far is durable; None if nothing is due."""
+        """What to sync so that everything appended so far is durable; None if nothing is due. No
+        file is opened for it where the caller syncs the file system instead."""
         end_offset = self.log_end_offset + (1 if include_empty_active else 0)
         if end_offset <= self.recovery_point and not self.snapshots.is_sync_due:
             return None
@@ -291,7 +296,7 @@ class LogState:
             if segment.base_offset < end_offset
         ]
         targets: list[File] = []
-        for segment in dirty:
+        for segment in dirty if not is_synced_at_once else ():
             targets.extend(segment.sync_targets(indexes_may_lag=indexes_may_lag))
         return FlushTask(
             self.context.files,

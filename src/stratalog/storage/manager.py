@@ -21,6 +21,7 @@ from stratalog.errors import (
     UnknownLogError,
 )
 from stratalog.storage.cleaning.cleaner import LogCleaner
+from stratalog.storage.closing import close_together
 from stratalog.storage.commits.committing import LogCommits
 from stratalog.storage.deleted_directories import DeletedDirectories, DeletedDirectory
 from stratalog.storage.deletion import FOREVER_MS
@@ -484,8 +485,8 @@ class LogManager:
     def _shut(self, directory: LogDirectory) -> None:
         if not directory.is_online:
             return
-        for log in directory.logs.values():
-            log.close()
+        logs = list(directory.logs.values())
+        close_together(self.files, directory.path, logs, directory.state.syncs)
         directory.checkpoint_recovery_points()
         directory.checkpoint_log_start_offsets()
         unsettled = any(log.needs_recovery for log in directory.logs.values())
