@@ -8,7 +8,7 @@ from cli_harness import stratalog
 from broker_fixture import running_broker
 from command_line import CommandLine, run_stratalog
 from stratalog.cli.usage import look_at
-from stratalog.cli.usage_asking import usage_of
+from stratalog.cli.usage_source import usage_of
 from stratalog.directories.owner_client import ask
 from stratalog.protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,

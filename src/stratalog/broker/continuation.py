@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 
 from stratalog.metadata import PartitionChange, PartitionMetadata
-from stratalog.metadata.following import FollowedController
+from stratalog.metadata.controller_changes import FollowedController
 from stratalog.metadata.sqlite_store import SqliteMetadataStore
 from stratalog.storage.directory import LogDirectory, for_each_online
 from stratalog.storage.layout import CLEAN_SHUTDOWN_FILE, TopicPartition

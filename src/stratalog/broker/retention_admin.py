@@ -20,8 +20,8 @@ Json = dict[str, Any]
 
 
 def next_deletions(services: Services, names: Sequence[str]) -> Iterator[Json]:
-    """Of the partitions of these topics, or of all, that are online here. Raises UnknownTopicError
-    before the first."""
+    """What retention would delete next from each online partition of these topics, or of all.
+    Raises UnknownTopicError before the first."""
     image = services.store.image
     counts = {name: len(image.topic(name).partitions) for name in names or sorted(image.topics)}
     return _rows(services, counts)

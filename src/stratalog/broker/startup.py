@@ -38,7 +38,7 @@ from stratalog.errors import (
 )
 from stratalog.metadata import MetadataImage, TopicState
 from stratalog.metadata.adoption import FoundDirectory, FoundReplica, plan_adoption
-from stratalog.metadata.following import followed_controller, plan_following
+from stratalog.metadata.controller_changes import followed_controller, plan_following
 from stratalog.metadata.reconciliation import (
     PlacedReplica,
     Reconciliation,

@@ -72,7 +72,7 @@ def usage(
         raise UsageError("Give a directory, or --bootstrap-server, and not both.")
     with waiting("looking"):
         if is_asked:
-            from stratalog.cli.usage_asking import ask_brokers
+            from stratalog.cli.usage_source import ask_brokers
 
             brokers = connection(bootstrap_server or DEFAULT_BOOTSTRAP_SERVER, command_config)
             found = ask_brokers(brokers, look_at)
@@ -167,7 +167,7 @@ def _write(found: "Usage", chosen: frozenset[str] | None, *, is_wide: bool) -> N
 
 
 def _shown(amount: "Amount | None") -> int | None:
-    """Of a hole it is the size that says something: the disk has nothing of it."""
+    """The bytes to show. A hole in a file takes no disk, so its size is shown instead."""
     return None if amount is None else max(amount.size_bytes, amount.disk_bytes)
 
 

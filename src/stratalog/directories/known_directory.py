@@ -29,11 +29,11 @@ from stratalog.directories.owner_client import ask
 from stratalog.directories.owners import Ownership, find_owner
 from stratalog.directories.topic_configs import KnownTopic, TopicConfigs
 from stratalog.errors import AdoptionError, CorruptFileError, DiskError, MetadataError, StorageError
+from stratalog.metadata.controller_changes import plan_following
 from stratalog.metadata.dynamic_configs import (
     DYNAMIC_BROKER_CONFIGS,
     effective_broker,
 )
-from stratalog.metadata.following import plan_following
 from stratalog.metadata.image import MetadataImage, apply_update, configs_by_broker
 from stratalog.metadata.kept_store import KeptStore, read_kept_store
 from stratalog.metadata.server_configs import known_server_configs

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from stratalog.config import BrokerConfig
 from stratalog.errors import CorruptFileError, DiskError
-from stratalog.metadata.following import FollowedController
+from stratalog.metadata.controller_changes import FollowedController
 from stratalog.metadata.image import MetadataImage
 from stratalog.metadata.sqlite_store import METADATA_FILE, SqliteMetadataStore
 

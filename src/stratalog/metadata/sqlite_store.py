@@ -33,8 +33,8 @@ from stratalog.errors import (
     UnknownTopicIdError,
 )
 from stratalog.metadata import dynamic_configs, topics
+from stratalog.metadata.controller_changes import FollowedController
 from stratalog.metadata.dynamic_configs import ConfigChange, effective_broker
-from stratalog.metadata.following import FollowedController
 from stratalog.metadata.image import (
     CLUSTER_DEFAULT,
     NODE_ID_MAX,

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from stratalog.metadata.following import FollowedController, FollowedTopic
+from stratalog.metadata.controller_changes import FollowedController, FollowedTopic
 from stratalog.metadata.image import (
     CLUSTER_DEFAULT,
     MetadataImage,

@@ -19,7 +19,8 @@ class DeletedDirectory(NamedTuple):
 
 
 class DeletedDirectories:
-    """Of one manager. Confined to the owner's thread."""
+    """Directories of deleted logs that one manager has yet to remove. Confined to the owner's
+    thread."""
 
     def __init__(self, janitor: Janitor, leases: LeaseBook) -> None:
         self._janitor = janitor

@@ -21,8 +21,8 @@ class DeletedFiles(NamedTuple):
 
 
 class PendingDeletes:
-    """Of one log, which is noted in ``with_waste`` when something begins to wait: a look for what
-    is due costs by the logs that have something."""
+    """Segments of one log that wait to be unlinked. The log is noted in ``with_waste`` when the
+    first begins to wait, so that a look for files that are due asks only such logs."""
 
     def __init__(
         self, files: FileSystem, log: TopicPartition, with_waste: set[TopicPartition]

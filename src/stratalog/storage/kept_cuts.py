@@ -64,7 +64,8 @@ class KeptCut:
 
 
 class KeptCuts:
-    """Of one partition. Its owner's, but for ``read``."""
+    """The cuts of one partition that are kept aside. Only its owner changes them; anybody may
+    ``read``."""
 
     def __init__(self, files: FileSystem, directory: str) -> None:
         self._files = files
@@ -183,6 +184,6 @@ class KeptCuts:
 
 
 def _name_of(cut: KeptCut, base_offset: int) -> str | None:
-    """Of a whole segment's ``.log`` among the names of ``cut``."""
+    """The name in ``cut`` of the whole ``.log`` of the segment at ``base_offset``."""
     wanted = f"{base_offset:020d}{LOG_SUFFIX}.0."
     return next((name for name in cut.names[1:] if name.startswith(wanted)), None)

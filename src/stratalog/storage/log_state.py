@@ -211,8 +211,8 @@ class LogState:
         self.producers.on_log_start_offset(offset)
 
     def end_at(self, offset: int, *, batches_end_by: int | None = None) -> None:
-        """Of truncation: what lies at or above ``offset`` does not count any more. The batches may
-        end before it, but not before ``batches_end_by``."""
+        """Truncation: offsets at or above ``offset`` do not count any more. The batches may end
+        before it, but not before ``batches_end_by``."""
         self._hole = offset if batches_end_by is None else batches_end_by, offset
         self._lower_recovery_point(offset)
         self._lower_log_start(offset)

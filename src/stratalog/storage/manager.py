@@ -20,8 +20,8 @@ from stratalog.errors import (
     TopicNameError,
     UnknownLogError,
 )
+from stratalog.storage.clean_close import close_together
 from stratalog.storage.cleaning.cleaner import LogCleaner
-from stratalog.storage.closing import close_together
 from stratalog.storage.commits.committing import LogCommits
 from stratalog.storage.deleted_directories import DeletedDirectories, DeletedDirectory
 from stratalog.storage.deletion import FOREVER_MS

@@ -30,7 +30,7 @@ _ONLY_SEGMENTS = (
 
 
 def ask_brokers(connection: Connection, look_at: Callable[[str], Usage]) -> list[Usage]:
-    """Of every log directory of every broker of the cluster."""
+    """The usage of every log directory of every broker of the cluster."""
     if not connection.is_plain:
         raise UsageError("Log directories are asked for in the clear only; name a directory.")
     with connection.open_wire() as wire:
@@ -72,7 +72,7 @@ def _log_dirs(wire: Wire) -> "Iterable[DescribeLogDirsResult]":
 def usage_of(
     told: "DescribeLogDirsResult", look_at: Callable[[str], Usage], *, is_local: bool
 ) -> Usage:
-    """Of one directory, as far as it can be known here."""
+    """The usage of one directory, as far as it can be known on this host."""
     note: str | None = _ONLY_SEGMENTS
     if is_local and Path(told.log_dir).is_dir():
         lock = f"{told.log_dir}/{LOCK_FILE}"

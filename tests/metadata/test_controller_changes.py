@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from stratalog.config import BrokerConfig
 from stratalog.metadata.adoption import FoundDirectory, FoundReplica, plan_adoption
 from stratalog.metadata.cluster_log import ClusterMetadata, RecordedPartition, RecordedTopic
-from stratalog.metadata.following import Following, followed_controller, plan_following
+from stratalog.metadata.controller_changes import Following, followed_controller, plan_following
 from stratalog.metadata.image import (
     MetadataImage,
     PartitionMetadata,
